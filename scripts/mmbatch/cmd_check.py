@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/check"""
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Callable, Iterable
+
+from . import conf, quickchecks, treechecks
+from .cli import Failure, Status, note, progress, say, worst
+
+EPILOG = """\
+exit status: 0 clean, 1 a check found something, 2 usage, 8 the queue does not
+apply or has drifted from kunit/, 9 a tool or source is missing, 12 no space
+left, 130 interrupted
+"""
+
+QUICK: list[tuple[str, Callable[[], Iterable[str]], Status]] = [
+    ("toml", quickchecks.tables, Status.TEST),
+    ("series", quickchecks.files, Status.QUEUE),
+    ("mails", quickchecks.mails, Status.TEST),
+    ("drift", quickchecks.drift, Status.QUEUE),
+    ("texts", quickchecks.texts, Status.TEST),
+    ("maintainers", quickchecks.snippet, Status.TEST),
+]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="check", description="Check the queues as a reviewer would.",
+        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true",
+                        help="only what needs no kernel tree; a few seconds")
+    parser.add_argument("--base", action="append", choices=list(conf.bases()), metavar="BASE",
+                        help="for the checks in a tree, can be repeated "
+                        "(default: every base that has a queue)")
+    names = [name for name, *_ in QUICK] + list(treechecks.CHECKS)
+    parser.add_argument("--only", action="append", metavar="CHECK", choices=names,
+                        help="can be repeated; there are: " + ", ".join(names))
+    options = parser.parse_args(arguments)
+    bases = [conf.base_named(name) for name in options.base] if options.base \
+        else conf.queued_bases()
+
+    plan = [(name, check, status) for name, check, status in QUICK
+            if not options.only or name in options.only]
+    if not options.quick:
+        plan += treechecks.plan(bases, options.only)
+    found: list[Status] = []
+    for name, check, status in plan:
+        found.append(one(name, check, status))
+    failed = sum(status is not Status.OK for status in found)
+    say(f"{len(found) - failed} passed, {failed} failed, 0 skipped")
+    return worst(found) if found else Status.USAGE
+
+
+def one(name: str, check: Callable[[], Iterable[str]], status: Status) -> Status:
+    """Run a check and say how it went."""
+    begun = time.monotonic()
+    progress.show(f"check {name} ...")
+    try:
+        problems = list(check())
+    except Failure as failure:
+        if failure.status in (Status.SPACE, Status.MISSING):
+            raise
+        problems, status = [str(failure)], failure.status
+    took = f"({time.monotonic() - begun:.1f} s)"
+    if not problems:
+        say(f"ok   {name} {took}")
+        return Status.OK
+    say(f"FAIL {name} {took}")
+    for problem in problems:
+        say("  " + problem.replace("\n", "\n  "))
+    return status

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The checks that need no kernel tree. Each yields what is wrong."""
+from __future__ import annotations
+
+import ast
+import fnmatch
+import re
+import tempfile
+from pathlib import Path
+from typing import Iterator
+
+from . import conf, patchfile, series
+from .cli import Failure, run
+
+
+def tables(root: Path = conf.ROOT) -> Iterator[str]:
+    """The TOML files agree with each other and with the files they name."""
+    topics = {topic.name for base in conf.queued_bases() for topic in series.read(base)}
+    for base in conf.bases().values():
+        for arch in base.arches:
+            if arch not in conf.arches():
+                yield f"configs/bases.toml: [{base.name}]: no arch {arch!r}"
+    for name, suite in conf.suites().items():
+        where = f"kunit/suites.toml: [{name}]"
+        if not (root / "kunit" / conf.SUITE_PREFIX / f"{name}_kunit.c").exists():
+            yield f"{where}: no kunit/{conf.SUITE_PREFIX}{name}_kunit.c"
+        if suite.symbol != f"{name.upper()}_KUNIT_TEST":
+            yield f"{where}: symbol {suite.symbol} is not {name.upper()}_KUNIT_TEST"
+        for topic in [suite.topic, *suite.added]:
+            if topic not in topics:
+                yield f"{where}: no topic {topic!r}"
+        for base in suite.bases:
+            if base not in conf.bases():
+                yield f"{where}: no base {base!r}"
+            elif f"+config {suite.symbol}\n" not in "".join(
+                    patch.read_text(errors="replace") for topic in series.read(conf.bases()[base])
+                    for patch in topic.patches):
+                yield f"{where}: no patch for {base} adds config {suite.symbol}"
+        for arch in {*suite.cases, *(a for added in suite.added.values() for a in added),
+                     *(a for skip in suite.skips for a in skip["arches"])}:
+            if arch not in conf.arches():
+                yield f"{where}: no arch {arch!r}"
+        for skip in suite.skips:
+            if not skip.get("reason"):
+                yield f"{where}: the skip of {skip['case']} gives no reason"
+    for path in sorted((root / "kunit" / conf.SUITE_PREFIX).glob("*_kunit.c")):
+        if path.name.removesuffix("_kunit.c") not in conf.suites():
+            yield f"{path.relative_to(root)}: no table in kunit/suites.toml"
+
+
+def files(root: Path = conf.ROOT) -> Iterator[str]:
+    """A series names each patch that is there, and each that it names is there."""
+    for base in conf.queued_bases():
+        topics = series.read(base)
+        if not topics or topics[0].name != series.FIRST:
+            yield f"{base.series}: the first topic is not {series.FIRST}"
+        named = {patch for topic in topics for patch in topic.patches}
+        there = set(base.queue.glob("*/*.patch"))
+        yield from (f"{base.series}: {path.relative_to(base.queue)} is not there"
+                    for path in sorted(named - there))
+        yield from (f"{base.series}: {path.relative_to(base.queue)} is not named"
+                    for path in sorted(there - named))
+        for topic in topics:
+            if not topic.cover.exists():
+                yield f"{topic.cover}: not there"
+                continue
+            for number, line in enumerate(topic.cover.read_text().splitlines(), 1):
+                if patchfile.TEMPLATE.search(line):
+                    yield f"{topic.cover}:{number}: text of a template"
+
+
+def mails(root: Path = conf.ROOT) -> Iterator[str]:
+    """Each patch is a whole, undamaged mail with the tags it may have."""
+    for base in conf.queued_bases():
+        for topic in series.read(base):
+            for patch in topic.patches:
+                if patch.exists():
+                    yield from patchfile.problems(patch)
+
+
+def drift(root: Path = conf.ROOT) -> Iterator[str]:
+    """What the patches put below mm/tests/ is what kunit/ shows, byte for byte."""
+    shown = root / "kunit"
+    for base in conf.queued_bases():
+        with tempfile.TemporaryDirectory() as temporary:
+            made = Path(temporary)
+            run(["git", "-C", made, "init", "--quiet"])
+            for topic in series.read(base):
+                for patch in topic.patches:
+                    if not any(path.startswith(conf.SUITE_PREFIX)
+                               for path in series.touched([patch])):
+                        continue
+                    done = run(["git", "-C", made, "apply",
+                                f"--include={conf.SUITE_PREFIX}*", patch], check=False)
+                    if done.returncode:
+                        yield f"{patch}: does not apply on the ones before it: {done.stderr.strip()}"
+                        return
+            names = {str(path.relative_to(folder)) for folder in (made, shown)
+                     for path in (folder / conf.SUITE_PREFIX).rglob("*") if path.is_file()}
+            for name in sorted(names):
+                ours, theirs = shown / name, made / name
+                if not ours.exists():
+                    yield f"kunit/{name}: not there, but the queue for {base.name} has it"
+                elif not theirs.exists():
+                    yield f"kunit/{name}: the queue for {base.name} does not have it"
+                elif ours.read_bytes() != theirs.read_bytes():
+                    yield f"kunit/{name}: differs from the queue for {base.name}; " \
+                          "edit on the branch, then scripts/queue refresh"
+
+
+def texts(root: Path = conf.ROOT) -> Iterator[str]:
+    """The repository's own files: no CR, no blanks at line ends, Python that parses."""
+    listing = run(["git", "-C", root, "ls-files", "-z", "--cached", "--others",
+                   "--exclude-standard"]).stdout
+    for name in filter(None, listing.split("\0")):
+        path = root / name
+        if not path.is_file():
+            continue
+        raw = path.read_bytes()
+        if b"\0" in raw:
+            continue
+        foreign = name.endswith((".patch", ".log"))     # their blanks are content
+        for number, line in enumerate(raw.split(b"\n"), 1):
+            if line.endswith(b"\r") and not foreign:
+                yield f"{name}:{number}: carriage return"
+                break
+            if line != line.rstrip() and not foreign:
+                yield f"{name}:{number}: blanks at the end of the line"
+        if name.endswith(".py"):
+            try:
+                ast.parse(raw, name)
+            except SyntaxError as error:
+                yield f"{name}:{error.lineno}: {error.msg}"
+
+
+def snippet(root: Path = conf.ROOT) -> Iterator[str]:
+    """MAINTAINERS.snippet names the files that the queues add."""
+    path = root / "MAINTAINERS.snippet"
+    if not path.exists():
+        yield "MAINTAINERS.snippet: not there"
+        return
+    patterns = re.findall(r"^F:\t(\S+)$", path.read_text(), re.MULTILINE)
+    for name in (str(f.relative_to(root / "kunit")) for f in
+                 sorted((root / "kunit" / conf.SUITE_PREFIX).glob("*.[ch]"))):
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            yield f"MAINTAINERS.snippet: no F: line takes in {name}"

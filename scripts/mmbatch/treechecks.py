@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The checks that need a kernel tree.
+
+What a check found clean is not checked again while the base, the patches, the
+configuration and the check itself are the same.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import hashlib
+import re
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Iterable, Iterator
+
+from . import cmd_verify, conf, debian, kernel, patchqueue, provide, results, series, tree
+from .cli import Failure, Status, progress, run
+
+LINT_ARCH = "x86_64"
+# New files belong under this project's own entry, MAINTAINERS.snippet.
+CHECKPATCH_IGNORE = "FILE_PATH_CHANGES"
+POWERPC = ["ARCH=powerpc", "CROSS_COMPILE=powerpc64le-linux-gnu-"]
+MESSAGE = re.compile(r"(warning|error|info): ")
+
+
+@dataclass
+class Queue:
+    """A queue on its base: the tree, the topics, and the commits of its patches."""
+    base: conf.Base
+    tree: Path
+    start: str
+    topics: list[series.Topic]
+    tip: str
+
+    @functools.cached_property
+    def commits(self) -> list[str]:
+        found = patchqueue.topics_of_branch(self.tree, self.start, self.tip)
+        return [commit for commits in found.values() for commit in commits]
+
+    @property
+    def patches(self) -> list[Path]:
+        return [patch for topic in self.topics for patch in topic.patches]
+
+    def files(self, older: str, newer: str) -> list[str]:
+        """Files that differ between two commits and are there in the newer."""
+        return tree.git(self.tree, "diff", "--name-only", "--diff-filter=d",
+                        older, newer).splitlines()
+
+    def has(self, commit: str, path: str) -> bool:
+        return bool(tree.git(self.tree, "ls-tree", "--name-only", commit, "--", path))
+
+    def check_out(self, commit: str) -> None:
+        if tree.resolve(self.tree, "HEAD") != commit:
+            tree.require_clean(self.tree)
+            tree.git(self.tree, "checkout", "--quiet", "--detach", commit)
+
+    @property
+    def arch(self) -> conf.Arch:
+        return conf.arches()[LINT_ARCH]
+
+    @property
+    def step(self) -> cmd_verify.Step:
+        return cmd_verify.Step("all", self.topics)
+
+    def build(self, out: str) -> kernel.Build:
+        """The kernel of the whole queue, in a build folder of its own."""
+        suites = cmd_verify.suites_of(self.base, LINT_ARCH, self.step)
+        build = cmd_verify.build_of(self.base, self.arch, self.tree, suites, [])
+        build.out = conf.BUILD / "out" / self.base.name / out
+        build.out.mkdir(parents=True, exist_ok=True)
+        return build
+
+
+def load(base: conf.Base) -> Queue:
+    kernel_tree = provide.base_tree(base)
+    start, topics = patchqueue.base_commit(kernel_tree), series.read(base)
+    return Queue(base, kernel_tree, start, topics,
+                 patchqueue.build_commit(kernel_tree, start, topics))
+
+
+def same_tree(queue: Queue) -> Iterator[str]:
+    """git am in series order and quilt push -a end in the tree id of the branch."""
+    wanted = tree.git(queue.tree, "rev-parse", f"{queue.tip}^{{tree}}")
+    paths = series.touched(queue.patches)
+    with tree.Scratch(queue.tree, queue.start, paths) as scratch:
+        patchqueue.am(scratch, queue.patches)
+        if (found := scratch.git("rev-parse", "HEAD^{tree}")) != wanted:
+            yield f"git am gives tree {found}, the branch has {wanted}"
+    with tree.Scratch(queue.tree, queue.start, paths) as scratch:
+        env = {"QUILT_PATCHES": str(queue.base.queue), "QUILT_SERIES": str(queue.base.series),
+               "QUILT_PC": str(scratch.path.parent / "pc"), "QUILTRC": "/dev/null"}
+        done = run(["quilt", "--quiltrc=-", "push", "-a", "--fuzz=0"], cwd=scratch.path,
+                   env=env, check=False)
+        if done.returncode:
+            yield f"quilt push -a:\n{done.stdout}{done.stderr}"
+            return
+        scratch.git("add", "--all", "--force", "--sparse", ".")
+        if (found := scratch.git("write-tree")) != wanted:
+            yield f"quilt push -a gives tree {found}, the branch has {wanted}"
+
+
+def topics_alone(queue: Queue) -> Iterator[str]:
+    """Each topic applies on base + kunit alone, with git am and with git am -3."""
+    for topic in queue.topics:
+        alone = series.pick(queue.topics, [topic.name])
+        try:
+            tip = patchqueue.build_commit(queue.tree, queue.start, alone)
+            below = patchqueue.build_commit(queue.tree, queue.start, [
+                other for other in alone if other.name != topic.name])
+            with tree.Scratch(queue.tree, below, series.touched(topic.patches)) as scratch:
+                patchqueue.am(scratch, topic.patches, three_way=True)
+                found = scratch.git("rev-parse", "HEAD^{tree}")
+            if found != tree.git(queue.tree, "rev-parse", f"{tip}^{{tree}}"):
+                yield f"{topic.name}: git am -3 ends in another tree"
+        except Failure as failure:
+            yield f"{topic.name} alone on {series.FIRST}: {failure}"
+
+
+def checkpatch(queue: Queue) -> Iterator[str]:
+    """checkpatch.pl --strict; a cover may excuse a type: `checkpatch: TYPE: reason`."""
+    queue.check_out(queue.tip)
+    for topic in queue.topics:
+        cover = topic.cover.read_text() if topic.cover.exists() else ""
+        excused = re.findall(r"^checkpatch: ([A-Z_]+): \S", cover, re.MULTILINE)
+        for patch in topic.patches:
+            done = run(["perl", "scripts/checkpatch.pl", "--strict", "--no-signoff", "--terse",
+                        "--no-summary", "--show-types", "--color=never",
+                        f"--ignore={','.join([CHECKPATCH_IGNORE, *excused])}", patch],
+                       cwd=queue.tree, check=False)
+            yield from (line for line in (done.stdout + done.stderr).splitlines() if line)
+
+
+def lint(queue: Queue) -> Iterator[str]:
+    """W=1 (with kernel-doc) and sparse: what a patch's files say beyond the base.
+
+    Every commit is compiled; only messages that the base does not give count.
+    """
+    checker = provide.sparse(queue.tree)
+    build = queue.build(f"{LINT_ARCH}-lint")
+    queue.check_out(queue.tip)
+    configure(build, build.kunit("config"))
+    known: Counter[str] = Counter()
+    sources = [name for name in queue.files(queue.start, queue.tip) if name.endswith(".c")]
+    before = queue.start
+    for commit in [queue.start, *queue.commits]:
+        queue.check_out(commit)
+        names = sources if commit == queue.start else [
+            name for name in queue.files(before, commit) if name.endswith(".c")]
+        names = [name for name in names if queue.has(commit, name)]
+        headers = [] if commit == queue.start else [
+            name for name in queue.files(before, commit) if name.endswith(".h")]
+        progress.show(f"lint {commit[:12]}: {' '.join(names)}")
+        said = messages(build, [f"CHECK={checker}", "C=2", "W=1"], names)
+        said += kernel_doc(queue, headers)
+        if commit == queue.start:
+            known = said
+        else:
+            title = tree.git(queue.tree, "log", "-1", "--format=%s", commit)
+            yield from (f"{title}: {line}" for line in (said - known))
+        before = commit
+
+
+def messages(build: kernel.Build, options: list[str], sources: list[str]) -> Counter[str]:
+    """What make says while it compiles `sources`, line numbers left out."""
+    if not sources:
+        return Counter()
+    make = ["make", "-C", build.tree, f"O={build.out}", f"-j{kernel.jobs()}",
+            f"ARCH={build.arch.name}", *([f"CROSS_COMPILE={build.cross()}"] * bool(build.cross()))]
+    objects = [name.removesuffix(".c") + ".o" for name in sources]
+    run([*make, "olddefconfig", "prepare"], env=kernel.environment(), status=Status.BUILD)
+    for name in objects:
+        (build.out / name).unlink(missing_ok=True)
+    done = run([*make, "--keep-going", *options, *objects], env=kernel.environment(), check=False)
+    found = Counter(normal(line) for line in (done.stdout + done.stderr).splitlines()
+                    if MESSAGE.search(line))
+    if done.returncode and not found:
+        raise Failure(Status.BUILD, "\n".join(done.stderr.splitlines()[-20:]))
+    return found
+
+
+def normal(line: str) -> str:
+    """A message without the numbers that a patch above it changes."""
+    return re.sub(r":\d+(:\d+)?(?=[: ])", "", line.strip().removeprefix("../"))
+
+
+def kernel_doc(queue: Queue, headers: list[str]) -> Counter[str]:
+    """What the tree's kernel-doc says of headers; W=1 does the same for sources."""
+    script = next((queue.tree / name for name in ("scripts/kernel-doc", "tools/docs/kernel-doc")
+                   if (queue.tree / name).exists()), None)
+    if not headers or not script:
+        return Counter()
+    done = run([script, "-none", "-Wall", *headers], cwd=queue.tree, check=False)
+    return Counter(normal(line) for line in (done.stdout + done.stderr).splitlines()
+                   if MESSAGE.search(line.lower()))
+
+
+def configure(build: kernel.Build, command: list[str]) -> None:
+    done = run(command, env=kernel.environment(), check=False)
+    if done.returncode:
+        raise Failure(Status.CONFIG, "\n".join(kernel.unmet(build)) or done.stderr)
+
+
+def symbols(queue: Queue) -> Iterator[str]:
+    """Each Kconfig symbol that a patch or a fragment names is in the tree."""
+    added = tree.git(queue.tree, "diff", queue.start, queue.tip)
+    named = {symbol: "the queue" for symbol in
+             re.findall(r"^\+.*?\bCONFIG_([A-Z0-9_]+?)(?:_MODULE)?\b", added, re.MULTILINE)}
+    for line in re.findall(r"^\+\s+(?:depends on|select|imply|default) (.*)$", added, re.MULTILINE):
+        named |= {symbol: "a Kconfig of the queue"
+                  for symbol in re.findall(r"\b[A-Z][A-Z0-9_]+\b", line)}
+    for fragment in sorted((conf.ROOT / "configs").glob("*/*.config")):
+        named |= {match[1] or match[3]: str(fragment.relative_to(conf.ROOT))
+                  for line in fragment.read_text().splitlines()
+                  if (match := kernel.ENTRY.fullmatch(line))}
+    defined = set(re.findall(r"config ([A-Z0-9_]+)$", tree.git(
+        queue.tree, "grep", "-hE", r"^\s*(menu)?config [A-Z0-9_]+\s*$", queue.tip, "--",
+        "*Kconfig*"), re.MULTILINE))
+    yield from (f"{where}: CONFIG_{symbol} is not in the tree"
+                for symbol, where in sorted(named.items()) if symbol not in defined)
+
+
+def each_patch(queue: Queue) -> Iterator[str]:
+    """After every patch the kernel builds, boots, and the suites there pass."""
+    options = argparse.Namespace(topic=None, unpatched=False, each_patch=True, as_is=False,
+                                 suite=None, debug=[], accel="tcg", timeout=300)
+    folder = cmd_verify.new_folder()
+    for step in cmd_verify.steps(queue.base, options):
+        cmd_verify.check_out(queue.tree, queue.base, step, options)
+        result = cmd_verify.run_one(queue.base, queue.arch, step, queue.tree,
+                                    folder / step.name.replace("/", "-"), options)
+        cmd_verify.report_one(result)
+        if result.status is not Status.OK:
+            yield f"{step.name}: " + "\n".join(result.messages)
+
+
+def modules(queue: Queue) -> Iterator[str]:
+    """The suites link as modules, against a kernel with KUnit as a module."""
+    queue.check_out(queue.tip)
+    build = queue.build(f"{LINT_ARCH}-modules")
+    configure(build, build.kunit("config"))
+    suites = [suite.symbol for suite in conf.suites().values() if queue.base.name in suite.bases]
+    make = build_by_hand(queue, build, [f"ARCH={LINT_ARCH}"],
+                         ["-e", "MODULES", *(word for symbol in ["KUNIT", *suites]
+                                             for word in ("-m", symbol))])
+    progress.show("modules: building")
+    done = run([*make, "all"], env=kernel.environment(), check=False)
+    if done.returncode:
+        yield "\n".join(done.stderr.splitlines()[-20:])
+        return
+    for name, suite in conf.suites().items():
+        if queue.base.name in suite.bases and not (
+                build.out / conf.SUITE_PREFIX / f"{name}_kunit.ko").exists():
+            yield f"{conf.SUITE_PREFIX}{name}_kunit.ko was not made"
+
+
+def powerpc(queue: Queue) -> Iterator[str]:
+    """What the queue touches compiles on powerpc, where a table's size varies."""
+    queue.check_out(queue.tip)
+    build = queue.build("powerpc")
+    make = ["make", "-C", queue.tree, f"O={build.out}", f"-j{kernel.jobs()}", *POWERPC]
+    run([*make, "pseries_le_defconfig"], env=kernel.environment(), status=Status.CONFIG)
+    suites = [suite.symbol for suite in conf.suites().values() if queue.base.name in suite.bases]
+    make = build_by_hand(queue, build, POWERPC, [
+        word for symbol in ["KUNIT", *suites] for word in ("-e", symbol)])
+    have = kernel.entries(build.config)
+    yield from (f"CONFIG_{symbol} cannot be set on powerpc" for symbol in suites
+                if have.get(symbol) != "y")
+    objects = [name.removesuffix(".c") + ".o" for name in queue.files(queue.start, queue.tip)
+               if name.endswith(".c") and not name.startswith("arch/")]
+    progress.show("powerpc: compiling")
+    done = run([*make, "prepare"], env=kernel.environment(), status=Status.BUILD)
+    done = run([*make, *objects], env=kernel.environment(), check=False)
+    found = [line for line in done.stderr.splitlines() if MESSAGE.search(line)]
+    yield from found
+    if done.returncode and not found:
+        yield "\n".join(done.stderr.splitlines()[-20:])
+
+
+def build_by_hand(queue: Queue, build: kernel.Build, arch: list[str],
+                  changes: list[str]) -> list[str]:
+    """Change a .config with the tree's scripts/config; return make's command line."""
+    run([queue.tree / "scripts/config", "--file", build.config, *changes], status=Status.CONFIG)
+    cross = next((word.partition("=")[2] for word in arch if word.startswith("CROSS")), "")
+    compiler = [f"CC=ccache {cross}gcc"] if shutil.which("ccache") else []
+    make = ["make", "-C", queue.tree, f"O={build.out}", f"-j{kernel.jobs()}", *arch, *compiler]
+    run([*make, "olddefconfig"], env=kernel.environment(), status=Status.CONFIG)
+    return make
+
+
+def maintainers(queue: Queue) -> Iterator[str]:
+    """get_maintainer.pl accepts MAINTAINERS with the snippet pasted in."""
+    snippet = (conf.ROOT / "MAINTAINERS.snippet").read_text()
+    entry = "\n".join(line for line in snippet.splitlines() if not line.startswith("#")).strip()
+    paths = {"MAINTAINERS", "scripts/get_maintainer.pl", *series.touched(queue.patches)}
+    with tree.Scratch(queue.tree, queue.tip, paths) as scratch:
+        target = scratch.path / "MAINTAINERS"
+        rest, mark, last = target.read_text().rpartition("\nTHE REST\n")
+        target.write_text(f"{rest}\n{entry}\n{mark}{last}")
+        for folder in ("arch", "drivers", "fs", "include", "init", "ipc", "kernel", "lib",
+                       "Documentation"):
+            (scratch.path / folder).mkdir(exist_ok=True)
+        for name in ("COPYING", "CREDITS", "Kbuild", "Makefile", "README"):
+            (scratch.path / name).touch()
+        found = run(["perl", "scripts/get_maintainer.pl", "--self-test=sections,patterns"],
+                    cwd=scratch.path, check=False)
+        title = entry.splitlines()[0]
+        yield from (line for line in (found.stdout + found.stderr).splitlines()
+                    if title in line or "MAINTAINERS.snippet" in line)
+        names = sorted(path for path in series.touched(queue.patches)
+                       if path.startswith(conf.SUITE_PREFIX))
+        said = run(["perl", "scripts/get_maintainer.pl", "--no-git", "--no-git-fallback",
+                    "--sections", "-f", *names], cwd=scratch.path, check=False)
+        if title not in said.stdout:
+            yield f"get_maintainer.pl does not find '{title}' for {names}: {said.stderr}"
+
+
+CHECKS: dict[str, tuple[Callable[[Queue], Iterable[str]], Status]] = {
+    "same-tree": (same_tree, Status.QUEUE),
+    "topics-alone": (topics_alone, Status.QUEUE),
+    "checkpatch": (checkpatch, Status.TEST),
+    "kconfig": (symbols, Status.TEST),
+    "get_maintainer": (maintainers, Status.TEST),
+    "lint": (lint, Status.TEST),
+    "powerpc": (powerpc, Status.TEST),
+    "each-patch": (each_patch, Status.TEST),
+    "modules": (modules, Status.TEST),
+}
+
+
+def plan(bases: list[conf.Base], only: list[str] | None):
+    """name, check and status of each check for each base, in order."""
+    wanted = [name for name in CHECKS if not only or name in only]
+    if wanted:
+        debian.install(["common", LINT_ARCH, "check"])
+    return [(f"{base.name}/{name}", functools.partial(kept, base, name), CHECKS[name][1])
+            for base in bases for name in wanted]
+
+
+def kept(base: conf.Base, name: str) -> list[str]:
+    """What a check finds; nothing, at once, where it found nothing before."""
+    with tree.lock(str(base.tree)) if base.tree.is_dir() else contextlib.nullcontext():
+        queue = load(base)
+        digest = hashlib.sha256(series.content_key(queue.start, queue.topics).encode())
+        inputs = [Path(__file__), conf.ROOT / "kunit/suites.toml", conf.ROOT / "MAINTAINERS.snippet",
+                  *(topic.cover for topic in queue.topics),
+                  *sorted((conf.ROOT / "configs").rglob("*.*"))]
+        for path in inputs:
+            digest.update(path.read_bytes() if path.exists() else b"")
+        mark = conf.BUILD / "checked" / f"{base.name}-{name}-{digest.hexdigest()}"
+        if mark.exists():
+            return []
+        problems = list(CHECKS[name][0](queue))
+        if not problems:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        return problems
