@@ -18,7 +18,7 @@ parser.add_argument("--make_options", action="append")
 parser.add_argument("--jobs")
 parser.add_argument("--json", type=pathlib.Path)
 parser.add_argument("console", nargs="?", type=pathlib.Path)
-options = parser.parse_args()
+options = parser.parse_intermixed_args()
 
 if options.command == "config":
     known = set(re.findall(r"^config (\w+)$", (TREE / "mm/Kconfig").read_text(), re.MULTILINE))
