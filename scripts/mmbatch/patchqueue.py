@@ -41,7 +41,11 @@ def base_commit(tree: Path) -> str:
 def adopt(tree: Path, base: conf.Base) -> None:
     """Take what is checked out in a user's tree as the base, unless it is our branch."""
     check_version(base, git(tree, "show", "HEAD:Makefile", check=False), tree)
-    if current_branch(tree) != base.branch:
+    branch = current_branch(tree)
+    if branch.startswith("b4/"):
+        raise Failure(Status.DIRTY, f"{tree} is on {branch}, a series that b4 prepared",
+                      "check out the commit that the queue shall go on")
+    if branch != base.branch:
         git(tree, "update-ref", BASE_REF, "HEAD")
 
 

@@ -857,14 +857,14 @@ static unsigned long defined_orders(const pte_t *table, unsigned int index,
 	return orders;
 }
 
-static void expect_defined_orders(struct kunit *test, pte_t *table,
+static void assert_defined_orders(struct kunit *test, pte_t *table,
 				  unsigned int index, unsigned long orders,
 				  unsigned int nr)
 {
 	unsigned long found = pte_none_orders(table, index, orders);
 	unsigned long defined = defined_orders(table, index, orders);
 
-	KUNIT_EXPECT_EQ_MSG(test, found, defined,
+	KUNIT_ASSERT_EQ_MSG(test, found, defined,
 			    "table %u, entry %u, orders %lx", nr, index,
 			    orders);
 }
@@ -940,7 +940,7 @@ static void scan_matches_definition_exhaustively(struct kunit *test)
 						      __pte(0);
 		for (orders = 0; orders < BIT(4); orders++)
 			for (index = 0; index < 8; index++)
-				expect_defined_orders(test, table, index,
+				assert_defined_orders(test, table, index,
 						      orders, pattern);
 	}
 }
@@ -970,7 +970,7 @@ static void scan_matches_definition_on_random_tables(struct kunit *test)
 			unsigned long orders = prandom_u32_state(&rnd) &
 					       (BIT(PMD_ORDER + 1) - 1);
 
-			expect_defined_orders(test, table, index, orders,
+			assert_defined_orders(test, table, index, orders,
 					      round);
 		}
 	}
