@@ -25,7 +25,6 @@
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
-#include <linux/percpu.h>
 #include <linux/shmem_fs.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -393,15 +392,11 @@ EXPORT_SYMBOL_IF_KUNIT(mm_kunit_anon_orders);
  */
 unsigned long mm_kunit_mthp_stat(int order, enum mthp_stat_item item)
 {
-	unsigned long sum = 0;
-
 #if defined(CONFIG_TRANSPARENT_HUGEPAGE) && defined(CONFIG_SYSFS)
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(mthp_stats, cpu).stats[order][item];
+	return sum_mthp_stat(order, item);
+#else
+	return 0;
 #endif
-	return sum;
 }
 EXPORT_SYMBOL_IF_KUNIT(mm_kunit_mthp_stat);
 
