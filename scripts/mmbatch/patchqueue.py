@@ -16,7 +16,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from . import conf, series
+from . import conf, mail, series
 from .cli import Failure, Status, note, run
 from .tree import BASE_REF, Scratch, check_version, git, require_clean, resolve
 
@@ -226,10 +226,9 @@ def refresh_suites(tree: Path, start: str, tip: str, kunit: Path) -> list[Path]:
 def export(tree: Path, base: conf.Base, topic: series.Topic, folder: Path,
            sign_off: bool = False) -> list[Path]:
     """Write a topic as mails with a cover letter into `folder`."""
-    text = topic.cover.read_text() if topic.cover.exists() else ""
-    if not text.strip() or "***" in text:
-        raise Failure(Status.QUEUE, f"{topic.cover} is empty or still has text of the template",
-                      "its first line is the subject, the rest what the cover letter says")
+    raw = topic.cover.read_bytes() if topic.cover.exists() else b""
+    if faults := list(mail.cover_faults(topic.cover, raw)):
+        raise Failure(Status.QUEUE, "\n".join(faults))
     start = base_commit(tree)
     stands_on = [t for t in series.pick(series.read(base), [topic.name]) if t.name != topic.name]
     with Scratch(tree, start, series.touched(
@@ -238,7 +237,7 @@ def export(tree: Path, base: conf.Base, topic: series.Topic, folder: Path,
             am(scratch, other.patches)
         scratch.git("branch", "below")
         am(scratch, topic.patches, sign_off=sign_off)
-        scratch.git("config", "branch.work.description", text)
+        scratch.git("config", "branch.work.description", raw.decode())
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.patch"):
             old.unlink()

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Iterator
 
-from . import conf, patchfile, series
+from . import conf, mail, patchfile, series
 from .cli import Failure, run
 
 
@@ -62,12 +62,10 @@ def files(root: Path = conf.ROOT) -> Iterator[str]:
         yield from (f"{base.series}: {path.relative_to(base.queue)} is not named"
                     for path in sorted(there - named))
         for topic in topics:
-            if not topic.cover.exists():
+            if topic.cover.exists():
+                yield from mail.cover_faults(topic.cover, topic.cover.read_bytes())
+            else:
                 yield f"{topic.cover}: not there"
-                continue
-            for number, line in enumerate(topic.cover.read_text().splitlines(), 1):
-                if patchfile.TEMPLATE.search(line):
-                    yield f"{topic.cover}:{number}: text of a template"
 
 
 def mails(root: Path = conf.ROOT) -> Iterator[str]:

@@ -116,8 +116,11 @@ def judge(result: Result, outcome: Outcome, wanted: dict[str, int],
                    + last_test(console))
     for suite, cases in result.suites.items():
         for case in cases:
-            if case.status in ("FAIL", "ERROR"):
+            # kunit.py makes up a case without a name for one that is missing.
+            if case.status in ("FAIL", "ERROR") and case.name.rpartition(".")[2]:
                 result.add(Status.TEST, f"failed: {suite}.{case.name}")
+    if result.count("FAIL", "ERROR") and result.status is Status.OK:
+        result.add(Status.TEST, "results of cases are missing")
     splats = [line.strip() for line in console.splitlines() if SPLAT.match(line)]
     if splats:
         more = f" (and {len(splats) - 1} more)" if len(splats) > 1 else ""

@@ -268,7 +268,7 @@ def powerpc(queue: Queue) -> Iterator[str]:
         word for symbol in ["KUNIT", *suites] for word in ("-e", symbol)])
     have = kernel.entries(build.config)
     yield from (f"CONFIG_{symbol} cannot be set on powerpc" for symbol in suites
-                if have.get(symbol) != "y")
+                if have.get(symbol, "n") == "n")
     objects = [name.removesuffix(".c") + ".o" for name in queue.files(queue.start, queue.tip)
                if name.endswith(".c") and not name.startswith("arch/")]
     progress.show("powerpc: compiling")
