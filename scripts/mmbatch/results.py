@@ -65,15 +65,16 @@ def parse(tree: Path, console: Path, report: Path, log: Path) -> dict[str, list[
     """Have the tree's kunit.py read a console log; suite -> cases."""
     done = run([sys.executable, tree / KUNIT, "parse", f"--json={report}", console], check=False)
     log.write_text(done.stdout + done.stderr)
-    if not report.exists():
-        return {}
+    return cases(report, console) if report.exists() else {}
+
+
+def cases(report: Path, console: Path) -> dict[str, list[Case]]:
+    """suite -> cases, of kunit.py's JSON; why a case was skipped, of the console."""
     reasons = {match[1].strip(): match[2] for line in
                console.read_text(errors="replace").splitlines()
                if (match := SKIPPED.match(line))}
-    suites: dict[str, list[Case]] = {}
-    for group in json.loads(report.read_text())["sub_groups"]:
-        suites[group["name"]] = list(_cases(group, "", reasons))
-    return suites
+    return {group["name"]: list(_cases(group, "", reasons))
+            for group in json.loads(report.read_text())["sub_groups"]}
 
 
 def _cases(group: dict, above: str, reasons: dict[str, str]):

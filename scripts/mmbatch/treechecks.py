@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 import shutil
+import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from . import cmd_verify, conf, debian, kernel, patchqueue, provide, results, se
 from .cli import Failure, Status, progress, run
 
 LINT_ARCH = "x86_64"
+RECORDED = Path(__file__).parent / "tests/data"
 # New files belong under this project's own entry, MAINTAINERS.snippet.
 CHECKPATCH_IGNORE = "FILE_PATH_CHANGES"
 # checkpatch runs spdxcheck.py, which wants modules that only Debian's python3 sees.
@@ -326,10 +328,25 @@ def maintainers(queue: Queue) -> Iterator[str]:
                 yield f"get_maintainer.pl does not find '{title}' for {name}: {said}"
 
 
+def recordings(queue: Queue) -> Iterator[str]:
+    """The tree's kunit.py reads the recorded consoles as the unit tests believe."""
+    queue.check_out(queue.tip)
+    with tempfile.TemporaryDirectory() as folder:
+        for console in sorted(RECORDED.glob("*.console.log")):
+            report = console.with_name(console.name.replace(".console.log", ".kunit.json"))
+            if not report.exists():     # nothing in it that kunit.py could read
+                continue
+            made = Path(folder) / report.name
+            found = results.parse(queue.tree, console, made, Path(folder) / "log")
+            if found != results.cases(report, console):
+                yield f"{console.name}: kunit.py of {queue.base.name} reads {found}"
+
+
 CHECKS: dict[str, tuple[Callable[[Queue], Iterable[str]], Status]] = {
     "same-tree": (same_tree, Status.QUEUE),
     "topics-alone": (topics_alone, Status.QUEUE),
     "checkpatch": (checkpatch, Status.TEST),
+    "recordings": (recordings, Status.TEST),
     "kconfig": (symbols, Status.TEST),
     "get_maintainer": (maintainers, Status.TEST),
     "lint": (lint, Status.TEST),

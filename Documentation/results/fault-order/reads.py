@@ -1,42 +1,79 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# PTE reads of the present scan and of the outward scan, over a model of each
+"""Count the page table entries that both ways of choosing an order read.
+
+A model, not the kernel: lists of booleans stand for tables. Prints what
+reads.txt holds; the random numbers are seeded.
+"""
 import random
-def top(t,i,orders):
-    r=0
-    for o in sorted(orders,reverse=True):
-        f=i>>o<<o
-        ok=True
-        for p in range(f,f+(1<<o)):
-            r+=1
-            if t[p]: ok=False; break
-        if ok: return o,r
-    return 0,r
-def out(t,i,orders):
-    r=0; s=e=i; best=0
-    for o in sorted(orders):
-        f=i>>o<<o; l=f+(1<<o)
-        for p in list(range(f,s))+list(range(e,l)):
-            r+=1
-            if t[p]: return best,r
-        s,e,best=f,l,o
-    return best,r
-if __name__=='__main__':
-    random.seed(1); worse=diff=n=0; rt=ro=0
-    for k in range(2400):
-        d=2<<(k%9)
-        t=[random.randrange(d)==0 for _ in range(512)]
+
+ORDERS = range(2, 9)
+
+
+def from_the_top(table, index, orders):
+    """The kernel as it is: (order, entries read)."""
+    read = 0
+    for order in sorted(orders, reverse=True):
+        first = index >> order << order
+        for entry in table[first:first + (1 << order)]:
+            read += 1
+            if entry:
+                break
+        else:
+            return order, read
+    return 0, read
+
+
+def outward(table, index, orders):
+    """The outward scan: (order, entries read)."""
+    read = best = 0
+    start = end = index
+    for order in sorted(orders):
+        first, last = index >> order << order, (index >> order) + 1 << order
+        for entry in table[first:start] + table[end:last]:
+            read += 1
+            if entry:
+                return best, read
+        start, end, best = first, last, order
+    return best, read
+
+
+def compare(table, index, orders):
+    """(order, entries read from the top, entries read outward, same answer)"""
+    (order, before), (other, after) = (scan(table, index, orders)
+                                       for scan in (from_the_top, outward))
+    return order, before, after, order == other
+
+
+def main():
+    random.seed(1)
+    count = worse = different = before = after = 0
+    for round_ in range(2400):
+        sparse = 2 << round_ % 9
+        table = [random.randrange(sparse) == 0 for _ in range(512)]
         for _ in range(300):
-            i=random.randrange(512); t0=t[i]; t[i]=False
-            orders=[o for o in range(2,9) if random.random()<.6]
-            a,x=top(t,i,orders); b,y=out(t,i,orders); t[i]=t0
-            n+=1; worse+=y>x; diff+=a!=b; rt+=x; ro+=y
-    print('random:',n,'worse',worse,'different',diff,'reads',rt,ro)
-    # last page of every 32 KB present, fault each remaining page in turn, orders 2-8
-    t=[p%8==7 for p in range(512)]; rt=ro=f=0
-    for p in range(512):
-        if t[p]: continue
-        a,x=top(t,p,range(2,9)); b,y=out(t,p,range(2,9)); assert a==b
-        f+=1; rt+=x; ro+=y
-        s=p>>a<<a
-        for q in range(s,s+(1<<a)): t[q]=True
-    print('every 8th present:',f,'faults, reads',rt,ro,'ratio %.2f'%(rt/ro))
+            index = random.randrange(512)
+            kept, table[index] = table[index], False
+            orders = [order for order in ORDERS if random.random() < .6]
+            _, top, out, same = compare(table, index, orders)
+            table[index] = kept
+            count, worse, different = count + 1, worse + (out > top), different + (not same)
+            before, after = before + top, after + out
+    print(f"random: {count} worse {worse} different {different} reads {before} {after}")
+
+    # The last page of every 32 KB is present; each other one is faulted in turn.
+    table = [page % 8 == 7 for page in range(512)]
+    faults = before = after = 0
+    for page in range(512):
+        if table[page]:
+            continue
+        order, top, out, _ = compare(table, page, ORDERS)
+        faults, before, after = faults + 1, before + top, after + out
+        first = page >> order << order
+        table[first:first + (1 << order)] = [True] * (1 << order)
+    print(f"every 8th present: {faults} faults, reads {before} {after} "
+          f"ratio {before / after:.2f}")
+
+
+if __name__ == "__main__":
+    main()
