@@ -833,6 +833,7 @@ static void file_fault_beside_set_pte_maps_one_page(struct kunit *test)
 
 #endif /* CONFIG_USERFAULTFD */
 #endif /* CONFIG_SHMEM */
+
 /*
  * The scan of the page table, on tables that no mm knows.
  */
