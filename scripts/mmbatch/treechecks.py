@@ -225,6 +225,19 @@ def symbols(queue: Queue) -> Iterator[str]:
                 for symbol, where in sorted(named.items()) if symbol not in defined)
 
 
+def fragments(queue: Queue) -> Iterator[str]:
+    """Each debug fragment can be set on top of the suites' configuration."""
+    queue.check_out(queue.tip)
+    suites = cmd_verify.suites_of(queue.base, LINT_ARCH, queue.step)
+    for path in sorted(cmd_verify.DEBUG.glob("*.config")):
+        progress.show(f"fragments: {path.stem}")
+        build = cmd_verify.build_of(queue.base, queue.arch, queue.tree, suites, [path.stem])
+        build.out = conf.BUILD / "out" / queue.base.name / f"{LINT_ARCH}-fragments"
+        build.out.mkdir(parents=True, exist_ok=True)
+        if run(build.kunit("config"), env=kernel.environment(), check=False).returncode:
+            yield from kernel.unmet(build) or [f"{path}: cannot be configured"]
+
+
 def each_patch(queue: Queue) -> Iterator[str]:
     """After every patch the kernel builds, boots, and the suites there pass."""
     options = argparse.Namespace(topic=None, unpatched=False, each_patch=True, as_is=False,
@@ -348,6 +361,7 @@ CHECKS: dict[str, tuple[Callable[[Queue], Iterable[str]], Status]] = {
     "checkpatch": (checkpatch, Status.TEST),
     "recordings": (recordings, Status.TEST),
     "kconfig": (symbols, Status.TEST),
+    "fragments": (fragments, Status.TEST),
     "get_maintainer": (maintainers, Status.TEST),
     "lint": (lint, Status.TEST),
     "powerpc": (powerpc, Status.TEST),
