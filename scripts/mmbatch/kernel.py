@@ -236,7 +236,12 @@ def why_not(kernel: Path, symbol: str, value: str, have: dict[str, str]) -> str:
                              "\n".join(block).replace("\\\n", " "), re.MULTILINE)
         symbols = sorted(set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", " ".join(depends))))
         state = ", ".join(f"{s}={have.get(s, 'n')}" for s in symbols)
-        reasons.append(f"{name}:{line}: " + (f"depends on {' && '.join(depends)} ({state})"
-                                             if depends else "no dependency of its own; see the "
-                                             "menu, `if` or choice around it"))
+        around = "see the menu, `if` or choice around it"
+        if not depends:
+            reason = f"no dependency of its own; {around}"
+        else:
+            reason = f"depends on {' && '.join(depends)} ({state})"
+            if all(have.get(s, "n") != "n" for s in symbols):
+                reason += f"; if that is met, {around}"
+        reasons.append(f"{name}:{line}: {reason}")
     return "dependency unmet: " + "; ".join(reasons)
