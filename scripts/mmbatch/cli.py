@@ -85,8 +85,8 @@ def main(job: Callable[[], int]) -> int:
 
 def no_space(where) -> str:
     return (f"no space left on the device of {where or 'the build folder'}\n"
-            "  a base takes about 3 GB and each kernel 1 GB; free some, or link "
-            "build/ to a larger disk")
+            "  a base takes about 2.5 GB and a kernel up to 0.3 GB; free some, or "
+            "link build/ to a larger disk")
 
 
 class Progress:

@@ -76,3 +76,4 @@ def _build_sparse(target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     (work / "tree").rename(target)
     shutil.rmtree(work)
+    shutil.rmtree(conf.BUILD / "apt/sparse")    # the lists are large, and not needed again
