@@ -7,7 +7,7 @@ import time
 from typing import Callable, Iterable
 
 from . import conf, quickchecks, treechecks
-from .cli import Failure, Status, note, progress, say, worst
+from .cli import Failure, Status, progress, say, worst
 
 EPILOG = """\
 exit status: 0 clean, 1 a check found something, 2 usage, 8 the queue does not

@@ -107,7 +107,7 @@ def run_one(base: conf.Base, arch: conf.Arch, step: Step, tree_: Path, folder: P
     label = f"{base.name} {step.name} {arch.name}"
     try:
         begun = time.monotonic()
-        note(f"{label}: building" if kernel.make(build, folder / "build.log")
+        note(f"{label}: built" if kernel.make(build, folder / "build.log")
              else f"{label}: kernel is up to date")
         result.seconds["build"] = round(time.monotonic() - begun, 1)
         (folder / "config").write_bytes(build.config.read_bytes())

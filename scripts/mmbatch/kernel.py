@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import conf, tree
-from .cli import Failure, Status, command_line, duration, note, progress, run
+from .cli import Failure, Status, command_line, duration, progress, run
 from .sources import sha256
 
 KUNIT = "tools/testing/kunit/kunit.py"

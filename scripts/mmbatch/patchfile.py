@@ -11,6 +11,7 @@ WIDTH = 75              # columns of a changelog
 TEMPLATE = re.compile(r"\*\*\*|SUBJECT HERE|BLURB HERE|EDITME")
 GIVEN_TAGS = re.compile(r"^(Signed-off|Reviewed|Acked|Tested|Co-developed)-by:", re.IGNORECASE)
 FIXES = re.compile(r'^Fixes: [0-9a-f]{12} \(".+"\)$')
+FULL_INDEX = re.compile(r"index [0-9a-f]{40}\.\.[0-9a-f]{40}")
 HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
@@ -75,7 +76,7 @@ def _diff(patch: Path, lines: list[str], start: int) -> Iterator[str]:
             old, new = (int(group) if group is not None else 1 for group in match.groups())
         elif line == "-- ":
             yield f"{patch}:{number}: a signature; made by scripts/queue refresh there is none"
-        elif line.startswith("index ") and not re.match(r"index [0-9a-f]{40}\.\.[0-9a-f]{40}", line):
+        elif line.startswith("index ") and not FULL_INDEX.match(line):
             yield f"{patch}:{number}: short object names; git am -3 needs full ones"
     if old or new:
         yield f"{patch}: ends in the middle of a hunk"

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Iterator
 
 from . import conf, mail, patchfile, series
-from .cli import Failure, run
+from .cli import run
 
 
-def tables(root: Path = conf.ROOT) -> Iterator[str]:
+def tables() -> Iterator[str]:
     """The TOML files agree with each other and with the files they name."""
     topics = {topic.name for base in conf.queued_bases() for topic in series.read(base)}
     for base in conf.bases().values():
@@ -22,7 +22,7 @@ def tables(root: Path = conf.ROOT) -> Iterator[str]:
                 yield f"configs/bases.toml: [{base.name}]: no arch {arch!r}"
     for name, suite in conf.suites().items():
         where = f"kunit/suites.toml: [{name}]"
-        if not (root / "kunit" / conf.SUITE_PREFIX / f"{name}_kunit.c").exists():
+        if not (conf.ROOT / "kunit" / conf.SUITE_PREFIX / f"{name}_kunit.c").exists():
             yield f"{where}: no kunit/{conf.SUITE_PREFIX}{name}_kunit.c"
         if suite.symbol != f"{name.upper()}_KUNIT_TEST":
             yield f"{where}: symbol {suite.symbol} is not {name.upper()}_KUNIT_TEST"
@@ -43,13 +43,13 @@ def tables(root: Path = conf.ROOT) -> Iterator[str]:
         for skip in suite.skips:
             if not skip.get("reason"):
                 yield f"{where}: the skip of {skip['case']} gives no reason"
-    for path in sorted((root / "kunit" / conf.SUITE_PREFIX).glob("*_kunit.c")):
+    for path in sorted((conf.ROOT / "kunit" / conf.SUITE_PREFIX).glob("*_kunit.c")):
         if "kunit_test_suite" in path.read_text(errors="replace") \
                 and path.name.removesuffix("_kunit.c") not in conf.suites():
-            yield f"{path.relative_to(root)}: no table in kunit/suites.toml"
+            yield f"{path.relative_to(conf.ROOT)}: no table in kunit/suites.toml"
 
 
-def files(root: Path = conf.ROOT) -> Iterator[str]:
+def files() -> Iterator[str]:
     """A series names each patch that is there, and each that it names is there."""
     for base in conf.queued_bases():
         topics = series.read(base)
@@ -68,7 +68,7 @@ def files(root: Path = conf.ROOT) -> Iterator[str]:
                 yield f"{topic.cover}: not there"
 
 
-def mails(root: Path = conf.ROOT) -> Iterator[str]:
+def mails() -> Iterator[str]:
     """Each patch is a whole, undamaged mail with the tags it may have."""
     for base in conf.queued_bases():
         for topic in series.read(base):
@@ -77,9 +77,9 @@ def mails(root: Path = conf.ROOT) -> Iterator[str]:
                     yield from patchfile.problems(patch)
 
 
-def drift(root: Path = conf.ROOT) -> Iterator[str]:
+def drift() -> Iterator[str]:
     """What the patches put below mm/tests/ is what kunit/ shows, byte for byte."""
-    shown = root / "kunit"
+    shown = conf.ROOT / "kunit"
     for base in conf.queued_bases():
         with tempfile.TemporaryDirectory() as temporary:
             made = Path(temporary)
@@ -107,12 +107,12 @@ def drift(root: Path = conf.ROOT) -> Iterator[str]:
                           "edit on the branch, then scripts/queue refresh"
 
 
-def texts(root: Path = conf.ROOT) -> Iterator[str]:
+def texts() -> Iterator[str]:
     """The repository's own files: no CR, no blanks at line ends, Python that parses."""
-    listing = run(["git", "-C", root, "ls-files", "-z", "--cached", "--others",
+    listing = run(["git", "-C", conf.ROOT, "ls-files", "-z", "--cached", "--others",
                    "--exclude-standard"]).stdout
     for name in filter(None, listing.split("\0")):
-        path = root / name
+        path = conf.ROOT / name
         if not path.is_file():
             continue
         raw = path.read_bytes()
@@ -132,14 +132,14 @@ def texts(root: Path = conf.ROOT) -> Iterator[str]:
                 yield f"{name}:{error.lineno}: {error.msg}"
 
 
-def snippet(root: Path = conf.ROOT) -> Iterator[str]:
+def snippet() -> Iterator[str]:
     """MAINTAINERS.snippet names the files that the queues add."""
-    path = root / "MAINTAINERS.snippet"
+    path = conf.ROOT / "MAINTAINERS.snippet"
     if not path.exists():
         yield "MAINTAINERS.snippet: not there"
         return
     patterns = re.findall(r"^F:\t(\S+)$", path.read_text(), re.MULTILINE)
-    for name in (str(f.relative_to(root / "kunit")) for f in
-                 sorted((root / "kunit" / conf.SUITE_PREFIX).glob("*.[ch]"))):
+    for name in (str(f.relative_to(conf.ROOT / "kunit")) for f in
+                 sorted((conf.ROOT / "kunit" / conf.SUITE_PREFIX).glob("*.[ch]"))):
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
             yield f"MAINTAINERS.snippet: no F: line takes in {name}"

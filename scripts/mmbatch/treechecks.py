@@ -28,7 +28,8 @@ RECORDED = Path(__file__).parent / "tests/data"
 CHECKPATCH_IGNORE = "FILE_PATH_CHANGES"
 # checkpatch runs spdxcheck.py, which wants modules that only Debian's python3 sees.
 SYSTEM_PYTHON = {"PATH": f"/usr/bin:{os.environ.get('PATH', '')}"}
-POWERPC = ["ARCH=powerpc", "CROSS_COMPILE=powerpc64le-linux-gnu-"]
+POWERPC_PREFIX = "powerpc64le-linux-gnu-"
+POWERPC = ["ARCH=powerpc", f"CROSS_COMPILE={POWERPC_PREFIX}"]
 MESSAGE = re.compile(r"(warning|error|info): ")
 
 
@@ -384,11 +385,14 @@ def kept(base: conf.Base, name: str) -> list[str]:
     with tree.lock(str(base.tree)) if base.tree.is_dir() else contextlib.nullcontext():
         queue = load(base)
         digest = hashlib.sha256(series.content_key(queue.start, queue.topics).encode())
-        inputs = [Path(__file__), conf.ROOT / "kunit/suites.toml", conf.ROOT / "MAINTAINERS.snippet",
+        inputs = [conf.ROOT / "kunit/suites.toml", conf.ROOT / "MAINTAINERS.snippet",
                   *(topic.cover for topic in queue.topics),
-                  *sorted((conf.ROOT / "configs").rglob("*.*"))]
+                  *sorted((conf.ROOT / "configs").rglob("*.*")),
+                  *sorted(RECORDED.iterdir()), *sorted(Path(__file__).parent.glob("*.py"))]
         for path in inputs:
             digest.update(path.read_bytes() if path.exists() else b"")
+        for compiler in ("gcc", f"{POWERPC_PREFIX}gcc"):
+            digest.update(run([compiler, "--version"]).stdout.encode())
         mark = conf.BUILD / "checked" / f"{base.name}-{name}-{digest.hexdigest()}"
         if mark.exists():
             return []

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/verify from end to end with a stand-in for QEMU: each exit status."""
 import json
-import os
 import signal
 import subprocess
 import time
@@ -40,9 +39,9 @@ class Verify(Sandbox):
         self.assertIn("kernel is up to date", self.verify(expect=0).stderr)
         fragment = self.root / "configs/kunit/common.config"
         fragment.write_text(fragment.read_text() + "# more\n")
-        self.assertIn(": building", self.verify(expect=0).stderr)
+        self.assertIn(": built", self.verify(expect=0).stderr)
         (self.root / "build/out/v7.3/x86_64/arch/x86/boot/bzImage").write_text("damaged")
-        self.assertIn(": building", self.verify(expect=0).stderr)
+        self.assertIn(": built", self.verify(expect=0).stderr)
 
     def test_1_a_failed_case_is_named(self) -> None:
         done = self.verify(expect=1, console="fail")
@@ -121,7 +120,7 @@ class Verify(Sandbox):
         said = child.communicate(timeout=20)[1]
         self.assertEqual(child.returncode, 130)
         self.assertIn("interrupted", said)
-        self.assertIn(": building", self.verify(expect=0).stderr)
+        self.assertIn(": built", self.verify(expect=0).stderr)
 
     def test_each_patch_and_unpatched(self) -> None:
         done = self.verify("--each-patch", expect=0)
