@@ -32,13 +32,6 @@ def missing(jobs: list[str]) -> list[str]:
     return list(wanted)
 
 
-def require(jobs: list[str]) -> None:
-    """Raise Failure if something that `jobs` need is not there."""
-    if lacking := missing(jobs):
-        raise Failure(Status.MISSING, f"not installed: {' '.join(lacking)}",
-                      "scripts/setup installs what is missing")
-
-
 def install(jobs: list[str], dry_run: bool = False) -> None:
     """Install what `jobs` need from the machine's own sources, and only that."""
     wanted = missing(jobs)

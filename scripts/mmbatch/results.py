@@ -23,7 +23,7 @@ SPLAT = re.compile(PREFIX + "(?:" + "|".join((
     r"rcu: INFO: ", r"refcount_t: ", r"list_(?:add|del) corruption", r"Bad page ",
     r"page_owner .* corrupt", r"watchdog: BUG", r"kmemleak: \d+ new", r"DEBUG_LOCKS_WARN_ON",
 )) + ")")
-PANIC = re.compile(PREFIX + r"Kernel panic - not syncing: (.*)")
+PANIC = re.compile(PREFIX + r"Kernel panic - not syncing: (.*)", re.MULTILINE)
 SKIPPED = re.compile(r"^\s*(?:\[[^\]]*\]\s*)?ok \d+ (?:- )?(.*?) # SKIP ?(.*)$")
 
 
@@ -107,7 +107,7 @@ def judge(result: Result, outcome: Outcome, wanted: dict[str, int],
     console = outcome.console
     if outcome.code is None:
         result.add(Status.BOOT, f"timed out after {outcome.seconds:.0f} s {last_test(console)}")
-    if panic := PANIC.search(console) or re.search(PANIC.pattern, console, re.MULTILINE):
+    if panic := PANIC.search(console):
         result.add(Status.BOOT, f"the kernel panicked {last_test(console)}: {panic[1]}")
     if not KTAP.search(console):
         result.add(Status.BOOT, f"no KTAP on the console (exit status {outcome.code}); "
