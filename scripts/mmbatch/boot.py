@@ -9,6 +9,7 @@ import re
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import Callable
 from . import conf
 from .cli import Failure, Status, duration, note, progress, run
 
-MACHINE = ["-nodefaults", "-no-reboot", "-nographic", "-m", "1024", "-smp", "2"]
+BARE = ["-nodefaults", "-no-reboot", "-nographic"]
+MACHINE = [*BARE, "-m", "1024", "-smp", "2"]
 PROBE_SECONDS = 8       # how long KVM has for what takes it one second
 KTAP = re.compile(r"KTAP version \d")
 
@@ -30,23 +32,28 @@ class Outcome:
     console: str
 
 
-def command(arch: conf.Arch, image: Path, accel: str, kernel_args: list[str]) -> list[str]:
-    """The command line that boots `image`."""
-    shutdown = "reboot" if arch.qemu else "halt"
-    append = [f"console={arch.console}", "kunit.enable=1", f"kunit_shutdown={shutdown}",
-              "panic=-1", *kernel_args]
+def kunit_args(arch: conf.Arch) -> list[str]:
+    """What has a kernel run its suites and end."""
+    return ["kunit.enable=1", f"kunit_shutdown={'reboot' if arch.qemu else 'halt'}"]
+
+
+def command(arch: conf.Arch, image: Path, accel: str, kernel_args: list[str],
+            machine: list[str] = MACHINE) -> list[str]:
+    """The command line that boots `image`; `machine` is what the emulator has."""
+    append = [f"console={arch.console}", "panic=-1", *kernel_args]
     if not arch.qemu:
         return [str(image), *arch.args, *append]
-    return [arch.qemu, *MACHINE, "-accel", accel, *arch.args, "-kernel", str(image),
+    return [arch.qemu, *machine, "-accel", accel, *arch.args, "-kernel", str(image),
             "-append", " ".join(append), "-serial", "stdio"]
 
 
 def boot(argv: list[str], console: Path, timeout: float,
-         on_line: Callable[[str], bool] = lambda line: False) -> Outcome:
+         on_line: Callable[[str], bool] = lambda line: False,
+         stop: threading.Event | None = None) -> Outcome:
     """Run a kernel until it ends, `timeout` seconds pass, or `on_line` says enough.
 
     Its console goes to the file `console` as it is. The kernel is ended with
-    all its processes in every case.
+    all its processes in every case, and when another thread sets `stop`.
     """
     begun = time.monotonic()
     try:
@@ -61,7 +68,8 @@ def boot(argv: list[str], console: Path, timeout: float,
     try:
         with open(console, "wb") as file, selectors.DefaultSelector() as ready:
             ready.register(child.stdout, selectors.EVENT_READ)
-            while not enough and (left := begun + timeout - time.monotonic()) > 0:
+            while not enough and not (stop and stop.is_set()) \
+                    and (left := begun + timeout - time.monotonic()) > 0:
                 if not ready.select(min(left, 1)):
                     continue
                 block = os.read(child.stdout.fileno(), 1 << 16)
@@ -147,7 +155,7 @@ def _read(store: Path) -> dict[str, dict[str, str]]:
 
 def _probe(arch: conf.Arch, image: Path, console: Path) -> dict[str, str]:
     """Whether the kernel gets to its first test under KVM."""
-    outcome = boot(command(arch, image, "kvm", []), console, PROBE_SECONDS,
+    outcome = boot(command(arch, image, "kvm", kunit_args(arch)), console, PROBE_SECONDS,
                    lambda line: bool(KTAP.search(line)))
     if KTAP.search(outcome.console):
         return {"accel": "kvm", "why": f"KVM ran the kernel in {outcome.seconds:.1f} s"}

@@ -59,8 +59,8 @@ def steps(base: conf.Base, options) -> list[Step]:
 def suites_of(base: conf.Base, arch: str, step: Step) -> dict[str, conf.Suite]:
     """The suites that the kernel of this base, arch and step is built with."""
     names = [topic.name for topic in step.topics]
-    return {name: suite for name, suite in conf.suites().items()
-            if base.name in suite.bases and arch in suite.cases and suite.topic in names}
+    return {name: suite for name, suite in conf.suites().items() if not suite.benchmark
+            and base.name in suite.bases and arch in suite.cases and suite.topic in names}
 
 
 def narrowed(suites: dict[str, conf.Suite], pattern: str | None) -> dict[str, conf.Suite]:
@@ -70,12 +70,13 @@ def narrowed(suites: dict[str, conf.Suite], pattern: str | None) -> dict[str, co
 
 
 def build_of(base: conf.Base, arch: conf.Arch, tree_: Path, suites: dict[str, conf.Suite],
-             debug: list[str]) -> kernel.Build:
+             debug: list[str], variant: str = "") -> kernel.Build:
     """The build of a base for an architecture, with the fragments it takes.
 
-    The symbols of the suites become a fragment of their own in the build folder.
+    The symbols of the suites become a fragment of their own in the build
+    folder, which `variant` tells from others.
     """
-    name = "-".join([arch.name, *debug])
+    name = "-".join([arch.name, *debug, *([variant] if variant else [])])
     out = conf.BUILD / "out" / base.name / name
     generated = conf.BUILD / "out" / base.name / f"{name}.suites.config"
     generated.parent.mkdir(parents=True, exist_ok=True)
@@ -116,7 +117,7 @@ def run_one(base: conf.Base, arch: conf.Arch, step: Step, tree_: Path, folder: P
             return result
         accel, why = boot.choose(arch, build.image, options.accel, conf.BUILD / "accel.json")
         result.accel = accel
-        argv = boot.command(arch, build.image, accel, kernel_args(options))
+        argv = boot.command(arch, build.image, accel, kernel_args(arch, options))
         write_commands(folder, build, argv)
         note(f"{label}: booting" + (f" with {accel} ({why})" if accel else ""))
         console = folder / "console.log"
@@ -138,8 +139,9 @@ def run_one(base: conf.Base, arch: conf.Arch, step: Step, tree_: Path, folder: P
     return result
 
 
-def kernel_args(options) -> list[str]:
-    return [f"kunit.filter_glob={options.suite}"] if options.suite else []
+def kernel_args(arch: conf.Arch, options) -> list[str]:
+    chosen = [f"kunit.filter_glob={options.suite}"] if options.suite else []
+    return boot.kunit_args(arch) + chosen
 
 
 def write_commands(folder: Path, build: kernel.Build, argv: list[str]) -> None:
@@ -183,7 +185,7 @@ def dry_run(base: conf.Base, arches: list[conf.Arch], options) -> int:
             for one in build.commands():
                 say(command_line(one, kernel.environment()))
             accel = "tcg" if options.accel == "auto" else options.accel
-            say(command_line(boot.command(arch, build.image, accel, kernel_args(options))))
+            say(command_line(boot.command(arch, build.image, accel, kernel_args(arch, options))))
     return 0
 
 

@@ -61,6 +61,7 @@ class Suite:
     cases: dict[str, int]
     added: dict[str, dict[str, int]] = field(default_factory=dict)
     skips: tuple[dict[str, Any], ...] = ()
+    benchmark: bool = False     # for scripts/bench; scripts/verify leaves it out
 
     def least(self, arch: str, topics: list[str]) -> int:
         """Least number of cases that must run with these topics applied."""
@@ -71,7 +72,8 @@ class Suite:
         return any(skip["case"] == case and arch in skip["arches"] for skip in self.skips)
 
 
-def _load(path: Path) -> dict[str, Any]:
+def load(path: Path) -> dict[str, Any]:
+    """A TOML file of this repository."""
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
@@ -82,7 +84,7 @@ def _load(path: Path) -> dict[str, Any]:
 def _tables(path: Path, kind):
     """Each table of `path` as a `kind`, lists as tuples, in the file's order."""
     found = {}
-    for name, table in _load(path).items():
+    for name, table in load(path).items():
         table = {key: tuple(value) if isinstance(value, list) else value
                  for key, value in table.items()}
         try:
@@ -110,7 +112,7 @@ def suites(root: Path = ROOT) -> dict[str, Suite]:
 
 @functools.cache
 def packages(root: Path = ROOT) -> dict[str, dict[str, str]]:
-    return _load(root / "configs/packages.toml")
+    return load(root / "configs/packages.toml")
 
 
 def base_named(name: str) -> Base:

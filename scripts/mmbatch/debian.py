@@ -77,10 +77,12 @@ class PrivateSources:
     """apt with a source list of its own.
 
     `folder` keeps the lists; `suites` are added to nothing but themselves;
-    with `source` the suites' source packages are listed, else binary ones.
+    with `source` the suites' source packages are listed, else binary ones, of
+    `architecture` or the machine's own.
     """
 
-    def __init__(self, folder: Path, suites: list[str], source: bool = False) -> None:
+    def __init__(self, folder: Path, suites: list[str], source: bool = False,
+                 architecture: str = "") -> None:
         self.folder = folder
         (folder / "lists/partial").mkdir(parents=True, exist_ok=True)
         (folder / "cache/archives/partial").mkdir(parents=True, exist_ok=True)
@@ -97,6 +99,9 @@ class PrivateSources:
             # apt drops to a user that cannot write below the build folder.
             "-o", "APT::Sandbox::User=root",
         ]
+        if architecture:
+            self.options += ["-o", f"APT::Architecture={architecture}",
+                             "-o", f"APT::Architectures={architecture}"]
         run(["apt-get", *self.options, "-o", "APT::Update::Error-Mode=any", "update"])
 
     def run(self, *words: str | Path, cwd: Path | None = None):

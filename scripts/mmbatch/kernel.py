@@ -93,8 +93,9 @@ def tree_state(kernel: Path) -> str:
         return tree.git(kernel, "write-tree", env=env)
 
 
-def key(build: Build) -> str:
-    digest = hashlib.sha256(tree_state(build.tree).encode())
+def key(build: Build, state: str = "") -> str:
+    """What the build depends on; `state` is a tree's id, none: the work tree's."""
+    digest = hashlib.sha256((state or tree_state(build.tree)).encode())
     for word in build.kunit("build"):
         digest.update(word.encode() + b"\0")
     for fragment in build.fragments:

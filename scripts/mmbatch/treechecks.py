@@ -69,14 +69,14 @@ class Queue:
         return conf.arches()[LINT_ARCH]
 
     @property
-    def step(self) -> cmd_verify.Step:
-        return cmd_verify.Step("all", self.topics)
+    def suites(self) -> dict[str, conf.Suite]:
+        """The suites of the queue, benchmarks included."""
+        return {name: suite for name, suite in conf.suites().items()
+                if self.base.name in suite.bases}
 
-    def build(self, out: str) -> kernel.Build:
+    def build(self, variant: str) -> kernel.Build:
         """The kernel of the whole queue, in a build folder of its own."""
-        suites = cmd_verify.suites_of(self.base, LINT_ARCH, self.step)
-        build = cmd_verify.build_of(self.base, self.arch, self.tree, suites, [])
-        build.out = conf.BUILD / "out" / self.base.name / out
+        build = cmd_verify.build_of(self.base, self.arch, self.tree, self.suites, [], variant)
         build.out.mkdir(parents=True, exist_ok=True)
         return build
 
@@ -146,7 +146,7 @@ def lint(queue: Queue) -> Iterator[str]:
     Every commit is compiled; only messages that the base does not give count.
     """
     checker = provide.sparse(queue.tree)
-    build = queue.build(f"{LINT_ARCH}-lint")
+    build = queue.build("lint")
     queue.check_out(queue.tip)
     configure(build, build.kunit("config"))
     known: Counter[str] = Counter()
@@ -229,7 +229,7 @@ def symbols(queue: Queue) -> Iterator[str]:
 def fragments(queue: Queue) -> Iterator[str]:
     """Each debug fragment can be set on top of the suites' configuration."""
     queue.check_out(queue.tip)
-    suites = cmd_verify.suites_of(queue.base, LINT_ARCH, queue.step)
+    suites = cmd_verify.suites_of(queue.base, LINT_ARCH, cmd_verify.Step("all", queue.topics))
     for path in sorted(cmd_verify.DEBUG.glob("*.config")):
         progress.show(f"fragments: {path.stem}")
         build = cmd_verify.build_of(queue.base, queue.arch, queue.tree, suites, [path.stem])
@@ -256,9 +256,9 @@ def each_patch(queue: Queue) -> Iterator[str]:
 def modules(queue: Queue) -> Iterator[str]:
     """The suites link as modules, against a kernel with KUnit as a module."""
     queue.check_out(queue.tip)
-    build = queue.build(f"{LINT_ARCH}-modules")
+    build = queue.build("modules")
     configure(build, build.kunit("config"))
-    suites = [suite.symbol for suite in conf.suites().values() if queue.base.name in suite.bases]
+    suites = [suite.symbol for suite in queue.suites.values()]
     make = build_by_hand(queue, build, [f"ARCH={LINT_ARCH}"],
                          ["-e", "MODULES", *(word for symbol in ["KUNIT", *suites]
                                              for word in ("-m", symbol))])
@@ -267,9 +267,8 @@ def modules(queue: Queue) -> Iterator[str]:
     if done.returncode:
         yield "\n".join(done.stderr.splitlines()[-20:])
         return
-    for name, suite in conf.suites().items():
-        if queue.base.name in suite.bases and not (
-                build.out / conf.SUITE_PREFIX / f"{name}_kunit.ko").exists():
+    for name in queue.suites:
+        if not (build.out / conf.SUITE_PREFIX / f"{name}_kunit.ko").exists():
             yield f"{conf.SUITE_PREFIX}{name}_kunit.ko was not made"
 
 
@@ -279,7 +278,7 @@ def powerpc(queue: Queue) -> Iterator[str]:
     build = queue.build("powerpc")
     make = ["make", "-C", queue.tree, f"O={build.out}", f"-j{kernel.jobs()}", *POWERPC]
     run([*make, "pseries_le_defconfig"], env=kernel.environment(), status=Status.CONFIG)
-    suites = [suite.symbol for suite in conf.suites().values() if queue.base.name in suite.bases]
+    suites = [suite.symbol for suite in queue.suites.values()]
     make = build_by_hand(queue, build, POWERPC, [
         word for symbol in ["KUNIT", *suites] for word in ("-e", symbol)])
     have = kernel.entries(build.config)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A record as a table in reStructuredText and as a plot, which gnuplot draws."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..cli import Status, run
+from .record import EVENTS, STATES
+
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]     # told apart by the colour-blind
+
+
+def size(count: int) -> str:
+    """65536 -> 64 KB"""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1024:
+            break
+        count //= 1024
+    return f"{count} {unit}"
+
+
+def simple_table(rows: list[list[str]]) -> str:
+    """Rows, the first the head, as a simple table; all but the first column to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    rule = " ".join("=" * width for width in widths)
+    lines = [" ".join(cell.ljust(width) if at == 0 else cell.rjust(width)
+                      for at, (cell, width) in enumerate(zip(row, widths))).rstrip()
+             for row in rows]
+    return "\n".join([rule, lines[0], rule, *lines[1:], rule]) + "\n"
+
+
+def table(record: dict[str, Any]) -> str:
+    return TABLES[record["kind"]](record["results"])
+
+
+def _arches(results: list[dict]) -> list[str]:
+    return list(dict.fromkeys(row["arch"] for row in results))
+
+
+def _by_workload(results: list[dict]) -> dict[str, dict[str, dict]]:
+    found: dict[str, dict[str, dict]] = {}
+    for row in results:
+        found.setdefault(row["workload"], {})[row["arch"]] = row
+    return found
+
+
+def _counted(results: list[dict]) -> str:
+    arches = _arches(results)
+    rows = [["workload", *(f"{arch} {what}" for arch in arches
+                           for what in ("base", "queue", "change"))]]
+    for workload, here in _by_workload(results).items():
+        cells = [workload]
+        for arch in arches:
+            row = here.get(arch)
+            cells += [str(row["base"]), str(row["queue"]), f"{row['change_percent']:+.2f} %"] \
+                if row else ["\\", "\\", "\\"]
+        rows.append(cells)
+    return simple_table(rows)
+
+
+def _events(results: list[dict]) -> str:
+    arches = _arches(results)
+    rows = [["workload", *(f"{arch} {event}" for arch in arches for event in EVENTS)]]
+    for workload, here in _by_workload(results).items():
+        cells = [workload]
+        for arch in arches:
+            for event in EVENTS:
+                found = here.get(arch, {}).get(event)
+                cells.append(_change(found) if found else "\\")
+        rows.append(cells)
+    return simple_table(rows)
+
+
+def _change(found: dict[str, int]) -> str:
+    values = [str(found[state]) for state in STATES]
+    return values[0] if values[0] == values[1] else " -> ".join(values)
+
+
+def _kvm(results: list[dict]) -> str:
+    rows = [["workload", "arch", "base us", "queue us", "ratio", "least", "most"]]
+    rows += [[row["workload"], row["arch"], f"{row['base_ns'] / 1000:.1f}",
+              f"{row['queue_ns'] / 1000:.1f}", f"{row['ratio']:.3f}",
+              f"{row['ratio_least']:.3f}", f"{row['ratio_most']:.3f}"] for row in results]
+    return simple_table(rows)
+
+
+def _timed(results: list[dict]) -> str:
+    rows = [["primitive", "chunk", "base page", "base range", "queue page", "queue range",
+             "queue range : base page", "least", "most"]]
+    rows += [[row["primitive"], size(row["chunk"]),
+              *(f"{row[state][f'{how}_gbps']:.2f}" for state in STATES
+                for how in ("page", "range")),
+              f"{row['queue_range_to_base_page']:.3f}",
+              f"{row['queue_range_to_base_page_least']:.3f}",
+              f"{row['queue_range_to_base_page_most']:.3f}"] for row in results]
+    return simple_table(rows)
+
+
+TABLES = {"counted": _counted, "events": _events, "kvm": _kvm, "timed": _timed}
+
+
+def draw(record: dict[str, Any], path: Path) -> None:
+    """Write the plot of a record as SVG; nothing for kinds that have none."""
+    if record["kind"] in PLOTS:
+        script = PLOTS[record["kind"]](record["results"])
+        width, height = script[0]
+        text = "\n".join([f"set terminal svg size {width},{height} font 'sans-serif,12' "
+                          "background '#ffffff' noenhanced dynamic name 'plot'",
+                          *script[1:]]) + "\n"
+        svg = run(["gnuplot", "-"], stdin=text, status=Status.MISSING).stdout
+        path.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "").replace('"', "") + '"'
+
+
+def _changes(results: list[dict]) -> list:
+    """A point for each workload and architecture: the change in per cent."""
+    arches, workloads = _arches(results), list(_by_workload(results))
+    ratio = "ratio" in results[0]
+    change = {(row["arch"], row["workload"]):
+              (row["ratio"] - 1) * 100 if ratio else row["change_percent"] for row in results}
+    reach = max(1.0, *(abs(value) * 1.1 for value in change.values()))
+    lines: list = [(820, 90 + 18 * len(workloads)),
+                   f"set title {_quoted('queue against base' if ratio else 'instructions, queue against base')}",
+                   "set xlabel 'change in per cent; left of 0 is less'",
+                   f"set xrange [{-reach}:{reach}]", "set grid xtics ytics lc rgb '#dddddd'",
+                   f"set yrange [{len(workloads) - 0.5}:-0.5]", "set key outside top right",
+                   "set lmargin 34",
+                   "set arrow from 0,graph 0 to 0,graph 1 nohead lc rgb '#444444'",
+                   "set ytics (" + ", ".join(f"{_quoted(name)} {at}"
+                                             for at, name in enumerate(workloads)) + ")"]
+    for at, arch in enumerate(arches):
+        points = [f"{change[arch, name]} {where}" for where, name in enumerate(workloads)
+                  if (arch, name) in change]
+        lines += [f"$data{at} << EOD", *points, "EOD"]
+    lines.append("plot " + ", ".join(
+        f"$data{at} with points pt {(7, 5, 9, 11)[at % 4]} ps 0.7 lc rgb '{COLOURS[at % 4]}' "
+        f"title {_quoted(arch)}" for at, arch in enumerate(arches)))
+    return lines
+
+
+def _bandwidth(results: list[dict]) -> list:
+    """GB/s over the size of a chunk, by page and by range, for each primitive."""
+    names = list(dict.fromkeys(row["primitive"] for row in results))
+    chunks = sorted({row["chunk"] for row in results})
+    ways = [("base", "page"), ("base", "range"), ("queue", "page"), ("queue", "range")]
+    lines: list = [(820, 300 * len(names)), f"set multiplot layout {len(names)},1",
+                   "set logscale x 2", "set ylabel 'GB/s'", "set yrange [0:*]",
+                   "set key outside right", "set grid lc rgb '#dddddd'",
+                   "set xtics (" + ", ".join(f"{_quoted(size(c))} {c}" for c in chunks) + ")",
+                   "set xlabel 'cleared in chunks of'"]
+    for at, name in enumerate(names):
+        rows = sorted((row for row in results if row["primitive"] == name),
+                      key=lambda row: row["chunk"])
+        for state, how in ways:
+            lines += [f"${state}_{how}_{at} << EOD",
+                      *(f"{row['chunk']} {row[state][f'{how}_gbps']}" for row in rows), "EOD"]
+        lines += [f"set title {_quoted(name)}", "plot " + ", ".join(
+            f"${state}_{how}_{at} with linespoints pt {7 if how == 'range' else 6} "
+            f"dt {1 if state == 'queue' else 2} lc rgb '{COLOURS[how == 'range']}' "
+            f"title '{state}, by {how}'" for state, how in ways)]
+    lines.append("unset multiplot")
+    return lines
+
+
+PLOTS = {"counted": _changes, "kvm": _changes, "timed": _bandwidth}
