@@ -49,13 +49,22 @@ def percent(new: float, old: float) -> float:
 
 
 def counted(runs: list[dict]) -> list[dict[str, Any]]:
-    """Instructions of each workload, the change, and the spread of the runs."""
-    return [{"arch": arch, "workload": workload,
-             "base": min(states["base"]), "queue": min(states["queue"]),
-             "change_percent": percent(min(states["queue"]), min(states["base"])),
-             "spread_ppm": max(round((max(v) / min(v) - 1) * 1e6, 3) for v in states.values())}
-            for (arch, workload), states in values(runs, "ns").items()
-            if set(states) == set(STATES)]
+    """Instructions of each workload, the change, and the spread of the runs.
+
+    Where there are page faults, also the change of a single one.
+    """
+    faults = values(runs, "faults")
+    rows = []
+    for (arch, workload), states in values(runs, "ns").items():
+        if set(states) != set(STATES):
+            continue
+        base, queue = (min(states[state]) for state in STATES)
+        rows.append({"arch": arch, "workload": workload, "base": base, "queue": queue,
+                     "change_percent": percent(queue, base), "spread_ppm": max(
+                         round((max(v) / min(v) - 1) * 1e6, 3) for v in states.values())})
+        if count := faults.get((arch, workload), {}).get("queue", [0])[0]:
+            rows[-1]["per_fault"] = round((queue - base) / count, 1)
+    return rows
 
 
 def events(runs: list[dict]) -> list[dict[str, Any]]:

@@ -34,7 +34,13 @@ elif options.command == "build":
     time.sleep(float(os.environ.get("MMB_BUILD_SECONDS", "0")))
     image = options.build_dir / "arch/x86/boot/bzImage"
     image.parent.mkdir(parents=True, exist_ok=True)
-    image.write_text("an image\n")
+    image.write_text((TREE / "mm/memory.c").read_text())
+    for name, text in {"usr/gen_init_cpio": "#!/bin/sh\necho an archive\n",
+                       "include/config/kernel.release": "7.3.0\n"}.items():
+        path = options.build_dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
 else:
     said = options.console.read_bytes()
     for path in pathlib.Path(os.environ["MMB_DATA"]).glob("*.console.log"):
