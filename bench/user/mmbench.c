@@ -2,7 +2,7 @@
 /*
  * The workloads of mm/tests/mm_bench_kunit.c through system calls, as the same
  * lines. To be run as root in a VM: it sets which sizes of anonymous large
- * folios are enabled and does not put them back.
+ * folios are enabled, and leaves all of them off.
  *
  * Usage: mmbench FAULT_MB FAULT_REPS MADVISE_MB MADVISE_REPS
  */
@@ -316,6 +316,7 @@ int main(int argc, char **argv)
 	fault_sparse(MANY_ORDERS);
 	for (i = 0; i < nr; i++)
 		madv_free(orders[i] ? 1UL << orders[i] : 0);
+	enable(0);
 
 	return 0;
 }

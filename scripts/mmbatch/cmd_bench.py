@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     kind = parser.add_mutually_exclusive_group()
     for name in KINDS:
         kind.add_argument(f"--{name}", dest="kind", action="store_const", const=name,
-                          help="this is the default" if name == "counted" else argparse.SUPPRESS)
+                          help="see below" + "; the default" * (name == "counted"))
     parser.set_defaults(kind="counted")
     parser.add_argument("--quick", action="store_true",
                         help="smaller regions, no perf; kept apart from the full set")

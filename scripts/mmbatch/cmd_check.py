@@ -7,6 +7,7 @@ import time
 from typing import Callable, Iterable
 
 from . import conf, quickchecks, treechecks
+from .bench import figures
 from .cli import Failure, Status, progress, say, worst
 
 EPILOG = """\
@@ -22,6 +23,7 @@ QUICK: list[tuple[str, Callable[[], Iterable[str]], Status]] = [
     ("drift", quickchecks.drift, Status.QUEUE),
     ("texts", quickchecks.texts, Status.TEST),
     ("maintainers", quickchecks.snippet, Status.TEST),
+    ("figures", figures.problems, Status.TEST),
 ]
 
 

@@ -67,7 +67,7 @@ def unit() -> int:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="test", description="Test everything: the scripts, the queues as a reviewer would, "
-        "and every queue in every kernel.",
+        "every queue in every kernel, and that none got slower.",
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
                         help="only what needs no kernel tree: the unit tests and check --quick")
@@ -84,7 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.quick:
         bases = [word for base in conf.queued_bases() for word in ("--base", base.name)]
         parts = {"setup": script("setup"), "unit tests": script("test", "--unit"),
-                 "check": script("check"), "verify": script("verify", *bases)}
+                 "check": script("check"), "verify": script("verify", *bases),
+                 "bench": script("bench", "--check", "--quick", *bases)}
     begun, found, sums = time.monotonic(), [], [0, 0, 0]
     for name, command in parts.items():
         status, totals = part(name, command)

@@ -253,7 +253,8 @@ def verify(plan, options) -> int:
             tree_ = provide.base_tree(base, options.tree)
             with tree.lock(str(tree_)):
                 for step in steps(base, options):
-                    check_out(tree_, base, step, options)
+                    if not options.as_is:
+                        check_out(tree_, base, step)
                     for arch in arches:
                         found.append(run_one(base, arch, step, tree_, folder / base.name
                                              / step.name.replace("/", "-") / arch.name, options))
@@ -268,10 +269,8 @@ def verify(plan, options) -> int:
     return worst(result.status for result in found)
 
 
-def check_out(tree_: Path, base: conf.Base, step: Step, options) -> None:
+def check_out(tree_: Path, base: conf.Base, step: Step) -> None:
     """Bring the tree to the step: our branch for the whole queue, else a bare commit."""
-    if options.as_is:
-        return
     if step.name == "all":
         patchqueue.apply(tree_, base, step.topics)
         return

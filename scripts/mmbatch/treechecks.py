@@ -245,7 +245,7 @@ def each_patch(queue: Queue) -> Iterator[str]:
                                  suite=None, debug=[], accel="tcg", timeout=300)
     folder = cmd_verify.new_folder()
     for step in cmd_verify.steps(queue.base, options):
-        cmd_verify.check_out(queue.tree, queue.base, step, options)
+        cmd_verify.check_out(queue.tree, queue.base, step)
         result = cmd_verify.run_one(queue.base, queue.arch, step, queue.tree,
                                     folder / step.name.replace("/", "-"), options)
         cmd_verify.report_one(result)

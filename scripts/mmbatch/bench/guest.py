@@ -101,8 +101,8 @@ def kernels(base: conf.Base, topics: list[series.Topic], arches: list[conf.Arch]
             commit = patchqueue.build_commit(base.tree, start, step.topics)
             wanted = kernel.key(build, tree.git(base.tree, "rev-parse", f"{commit}^{{tree}}"))
             store = KERNELS / f"{base.name}-{arch.name}-{wanted[:20]}"
-            if not whole_store(store, wanted):
-                cmd_verify.check_out(base.tree, base, step, _options())
+            if not is_whole(store, wanted):
+                cmd_verify.check_out(base.tree, base, step)
                 log = folder / f"{arch.name}-{state}.build.log"
                 note(f"{base.name} {arch.name} {state}: building")
                 kernel.make(build, log)
@@ -114,12 +114,7 @@ def kernels(base: conf.Base, topics: list[series.Topic], arches: list[conf.Arch]
     return found
 
 
-def _options():
-    import argparse
-    return argparse.Namespace(as_is=False)
-
-
-def whole_store(store: Path, wanted: str) -> bool:
+def is_whole(store: Path, wanted: str) -> bool:
     """Whether `store` holds the kernel of this very key, undamaged."""
     try:
         info = json.loads((store / "kernel.json").read_text())

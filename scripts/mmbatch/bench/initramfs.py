@@ -34,14 +34,17 @@ def busybox(arch: conf.Arch) -> Path:
     target = FOLDER / arch.name / "busybox"
     if target.exists():
         return target
+    if not shutil.which("apt-get"):
+        raise Failure(Status.MISSING, "busybox is taken from Debian, and there is no apt-get",
+                      f"put a static busybox for {arch.name} there as {target}")
     work = target.with_name(".busybox.part")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     if platform.machine() in arch.host:
         run(["apt-get", "-o", "APT::Sandbox::User=root", "download", "busybox-static"], cwd=work)
     else:
-        debian.PrivateSources(conf.BUILD / "apt" / f"{SUITE}-{arch.name}", [SUITE],
-                              architecture=DEBIAN_ARCH[arch.name]).run(
+        lists = work / "apt"        # large, and not needed again
+        debian.PrivateSources(lists, [SUITE], architecture=DEBIAN_ARCH[arch.name]).run(
             "download", "busybox-static", cwd=work)
     run(["dpkg-deb", "-x", next(work.glob("*.deb")), work / "x"], status=Status.MISSING)
     found = next(path for path in (work / "x/bin/busybox", work / "x/usr/bin/busybox")

@@ -3,7 +3,7 @@
 """Count the page table entries that both ways of choosing an order read.
 
 A model, not the kernel: lists of booleans stand for tables. Prints what
-reads.txt holds; the random numbers are seeded.
+fault-order-reads.txt holds; the random numbers are seeded.
 """
 import random
 
