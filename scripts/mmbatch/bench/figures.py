@@ -24,7 +24,7 @@ from typing import Any, Iterator
 from .. import conf, series
 from . import record, report
 
-NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?"
+NUMBER = r"[+-]?\d+(?:,\d{3})*(?:\.\d+)?"
 SECONDS = {"ms": 0.001, "s": 1, "seconds": 1, "min": 60, "minutes": 60}
 BYTES = {"MB": 1e6, "GB": 1e9}
 # Pattern and kind. A range `N to N` or `N and N` has two numbers.
@@ -36,7 +36,8 @@ KINDS = [
     (re.compile(rf"(?<![\w.]){SPAN} (?P<unit>ms|s|seconds|min|minutes)\b"), "time"),
     (re.compile(rf"(?<![\w.]){SPAN} (?P<unit>MB|GB) of disk"), "disk"),
     (re.compile(rf"(?<![\w.]){SPAN} (?:cases|instructions|entries)\b"), "count"),
-    (re.compile(r"(?<![\w.:/@-])(?P<low>)(?P<number>\d[\d,]{3,}(?:\.\d+)?)(?![\w/@-])"), "count"),
+    (re.compile(r"(?<![\w.:/@-])(?P<low>)"
+                r"(?P<number>\d{4,}|\d{1,3}(?:,\d{3})+)(?![\w/@-])"), "count"),
 ]
 CODE = [re.compile(r"``.*?``", re.DOTALL), re.compile(r"`[^`\n]*`"),
         re.compile(r"^\.\. begin (\S+)$.*?^\.\. end \1$", re.MULTILINE | re.DOTALL),
