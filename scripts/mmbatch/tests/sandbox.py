@@ -34,6 +34,14 @@ topic = "kunit"
 bases = ["v7.3"]
 cases = { x86_64 = 3 }
 """
+RESULTS = {
+    "results.rst": "=======\nResults\n=======\n\n.. begin published\n\n"
+                   ".. list-table::\n   :header-rows: 1\n\n   * - mechanism\n     - what\n"
+                   "     - machine\n     - before\n     - after\n     - change\n     - source\n"
+                   "\n.. end published\n",
+    "published.toml": "figure = []\n",
+    "measured.toml": "measured = []\n",
+}
 SOURCE = "".join(f"line {number}\n" for number in range(1, 41))
 
 
@@ -49,6 +57,8 @@ class Sandbox(unittest.TestCase):
         self.write(self.root / "configs/bases.toml", BASES)
         self.write(self.root / "configs/packages.toml", "[common]\n[x86_64]\n[check]\n[send]\n")
         self.write(self.root / "kunit/suites.toml", SUITES)
+        for name, text in RESULTS.items():
+            self.write(self.root / "Documentation/results" / name, text)
         for name in ("common", "x86_64"):
             self.write(self.root / f"configs/kunit/{name}.config", "CONFIG_KUNIT=y\n")
         self.env = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"),

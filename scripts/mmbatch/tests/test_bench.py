@@ -12,14 +12,6 @@ from mmbatch.cli import Failure, Status
 
 from .sandbox import REPOSITORY, Sandbox
 
-PAGE = """\
-=======
-Results
-=======
-
-.. begin published
-.. end published
-"""
 PUBLISHED = """\
 [[figure]]
 mechanism = "clear"
@@ -56,7 +48,6 @@ class Bench(Sandbox):
             source = REPOSITORY / "bench/user" / name
             self.write(self.root / "bench/user" / name, source.read_text())
         self.write(self.root / "bench/worse.toml", "")
-        self.write(self.root / "Documentation/results/results.rst", PAGE)
         self.write(self.root / "Documentation/results/published.toml", PUBLISHED)
         self.write(self.root / "build/bench/user/x86_64/busybox", "#!/bin/sh\n")
         self.make_queue()
@@ -136,6 +127,20 @@ class Bench(Sandbox):
         self.bench("--quick", "--keep", expect=0)
         self.assertTrue((self.root / "Documentation/results/v7.3/counted-quick.json").exists())
         self.assertEqual((self.root / "Documentation/results/results.rst").read_text(), page)
+
+    def test_check_finds_a_figure_that_no_record_holds(self) -> None:
+        self.bench("--keep", expect=0, MMB_QUEUE="990000")
+        readme = self.root / "README.md"
+        self.write(readme, "It takes 1.0 % less, 990000 instructions.\n")
+        self.script("check", "--only", "figures", expect=0)
+        self.write(readme, "\nIt takes 1.1 % less.\n")
+        self.assertIn("README.md:2: 1.1 (percent) is in no result file",
+                      self.script("check", "--only", "figures", expect=1).stdout)
+        self.write(readme, "")
+        path = self.root / "Documentation/results/v7.3/counted.json"
+        path.write_text(path.read_text().replace('"queue": 990000', '"queue": 980000'))
+        self.assertIn("do not follow from the lines",
+                      self.script("check", "--only", "figures", expect=1).stdout)
 
     def test_events(self) -> None:
         done = self.bench("--events", expect=0)

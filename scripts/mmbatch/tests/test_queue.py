@@ -182,7 +182,7 @@ class Queue(Sandbox):
     def test_check_quick_passes_and_sees_drift(self) -> None:
         self.write(self.root / "MAINTAINERS.snippet", "DEMO\nS:\tMaintained\nF:\tmm/tests/*\n")
         self.git("init", "--quiet", tree=self.root)
-        self.assertIn("6 passed, 0 failed", self.script("check", "--quick", expect=0).stdout)
+        self.assertIn("7 passed, 0 failed", self.script("check", "--quick", expect=0).stdout)
         suite = self.root / "kunit/mm/tests/demo_kunit.c"
         suite.write_text("/* edited by hand */\n")
         self.assertIn("demo_kunit.c: differs", self.script("check", "--quick", expect=8).stdout)
