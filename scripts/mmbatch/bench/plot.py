@@ -148,7 +148,8 @@ def _bandwidth(results: list[dict]) -> list:
     chunks = sorted({row["chunk"] for row in results})
     ways = [("base", "page"), ("base", "range"), ("queue", "page"), ("queue", "range")]
     lines: list = [(820, 300 * len(names)), f"set multiplot layout {len(names)},1",
-                   "set logscale x 2", "set ylabel 'GB/s'", "set yrange [0:*]",
+                   "set logscale x 2", f"set xrange [{chunks[0] / 2}:{chunks[-1] * 2}]",
+                   "set ylabel 'GB/s'", "set yrange [0:*]",
                    "set key outside right", "set grid lc rgb '#dddddd'",
                    "set xtics (" + ", ".join(f"{_quoted(size(c))} {c}" for c in chunks) + ")",
                    "set xlabel 'cleared in chunks of'"]
