@@ -133,11 +133,19 @@ static void bench_end(struct bench *bench)
 	bench->done++;
 }
 
+/* In the tables of orders: the order of a PMD, which is not always constant. */
+#define ONE_PMD	(~0UL)
+
+static unsigned long orders_of(const unsigned long *param)
+{
+	return *param == ONE_PMD ? BIT(PMD_ORDER) : *param;
+}
+
 /* The orders that the running test is for, which is all that a case is told. */
 static struct bench bench_init(struct kunit *test, unsigned int mb,
 			       unsigned int reps)
 {
-	unsigned long orders = *(const unsigned long *)test->param_value;
+	unsigned long orders = orders_of(test->param_value);
 
 	return (struct bench) {
 		.test = test,
@@ -148,10 +156,11 @@ static struct bench bench_init(struct kunit *test, unsigned int mb,
 	};
 }
 
-static void describe(const unsigned long *orders, char *desc)
+static void describe(const unsigned long *param, char *desc)
 {
-	const int low = *orders ? __ffs(*orders) : 0;
-	const int high = *orders ? __fls(*orders) : 0;
+	const unsigned long orders = orders_of(param);
+	const int low = orders ? __ffs(orders) : 0;
+	const int high = orders ? __fls(orders) : 0;
 
 	if (low == high)
 		snprintf(desc, KUNIT_PARAM_DESC_SIZE, "order-%d", high);
@@ -310,14 +319,17 @@ static void folio_zero(struct kunit *test)
 }
 
 /* Each order alone; there are no anonymous folios of order 1. */
-#define EACH_ORDER	0, BIT(2), BIT(3), BIT(4), BIT(5), BIT(6), BIT(7),	\
-			BIT(8), BIT(PMD_ORDER)
-/* As many as a system may have enabled, without folios that a PMD maps. */
-#define MANY_ORDERS	GENMASK(8, 2)
+static const unsigned long each_order[] = {
+	0, BIT(2), BIT(3), BIT(4), BIT(5), BIT(6), BIT(7), BIT(8), ONE_PMD
+};
 
-static const unsigned long each_order[] = { EACH_ORDER };
-static const unsigned long many_orders[] = { MANY_ORDERS };
-static const unsigned long each_and_many[] = { EACH_ORDER, MANY_ORDERS };
+/* As many as a system may have enabled, without folios that a PMD maps. */
+static const unsigned long many_orders[] = { GENMASK(8, 2) };
+
+static const unsigned long each_and_many[] = {
+	0, BIT(2), BIT(3), BIT(4), BIT(5), BIT(6), BIT(7), BIT(8), ONE_PMD,
+	GENMASK(8, 2)
+};
 
 KUNIT_ARRAY_PARAM(each_order, each_order, describe);
 KUNIT_ARRAY_PARAM(many_orders, many_orders, describe);
