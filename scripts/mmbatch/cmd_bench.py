@@ -7,9 +7,10 @@ import platform
 import time
 from pathlib import Path
 
-from . import boot, conf, debian, patchqueue, provide, series, tree
-from .bench import guard, guest, initramfs, plot, primitives, record, report
+from . import boot, conf, debian, provide, series, tree
+from .bench import guard, guest, initramfs, plot, primitives, record, report, states
 from .cli import Failure, Status, duration, note, progress, run, say, worst
+from .options import add_bases, add_source
 
 EPILOG = """\
 --counted  instructions of each workload, by QEMU's -icount: two runs of each
@@ -30,16 +31,14 @@ the queue does not apply, 9 a tool is missing or KVM does not work here, 11
 uncommitted changes in the tree, 12 no space left, 130 interrupted
 """
 KINDS = list(record.DERIVE)
-CHEAPEST = 2            # runs of each kernel whose counts are compared
+COUNTED_RUNS = 2        # of each kernel, to compare
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="bench", description="Measure a queue against base + kunit.",
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base", action="append", choices=list(conf.bases()), metavar="BASE",
-                        help=f"can be repeated (default: {conf.DEFAULT_BASE}; there are: "
-                        + ", ".join(conf.bases()) + ")")
+    add_bases(parser)
     parser.add_argument("--topic", action="append", metavar="T",
                         help="measure kunit and T instead of the whole queue, can be repeated")
     parser.add_argument("--arch", action="append", metavar="ARCH",
@@ -63,14 +62,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--no-perf", action="store_true", help="leave perf bench mem mmap out")
     parser.add_argument("--timeout", type=float, default=900, metavar="SECONDS",
                         help="for each boot (default: %(default)s)")
-    parser.add_argument("--tree", type=Path, metavar="PATH",
-                        help="your own git tree or tarball, where none is imported yet")
+    add_source(parser)
     options = parser.parse_args(arguments)
     if options.check and options.kind != "counted":
         parser.error("--check compares counts: it goes with --counted")
     if options.check and (options.topic or options.keep):
         parser.error("--check is about the whole queue, and keeps nothing")
-    if options.repeat is not None and options.repeat < (CHEAPEST if options.kind == "counted"
+    if options.repeat is not None and options.repeat < (COUNTED_RUNS if options.kind == "counted"
                                                         else 1):
         parser.error("--repeat: too few; counting takes two runs to compare")
 
@@ -94,15 +92,15 @@ def one_base(base: conf.Base, options) -> tuple[Status, list[int]]:
     topics = series.pick(series.read(base), options.topic)
     folder = conf.BUILD / "bench" / base.name
     folder.mkdir(parents=True, exist_ok=True)
-    with tree.lock(str(base.tree)):
-        if options.kind == "timed":
-            runs, tools = timed(base, topics, options)
-        else:
-            runs, tools = booted(base, topics, arches, folder, options)
     made = {"kind": options.kind, "base": base.name, "narrowed": bool(options.topic),
             "topics": [topic.name for topic in topics], "quick": options.quick,
-            "command": command(options), **report.surroundings(base, topics), "tools": tools,
-            "runs": runs, "results": []}
+            "command": command(base, options), **report.surroundings(base, topics)}
+    kept = guard.kept(made) if options.check else None     # missing: before all the work
+    with tree.lock(str(base.tree)):
+        if options.kind == "timed":
+            made["runs"], made["tools"] = timed(base, topics, options)
+        else:
+            made["runs"], made["tools"] = booted(base, topics, arches, folder, options)
     made["results"] = record.derive(made)
     target = folder / f"{record.name_of(made)}.json"
     report.publish(made, target)
@@ -110,8 +108,8 @@ def one_base(base: conf.Base, options) -> tuple[Status, list[int]]:
     faults = list(record.faults(made))
     for fault in faults:
         note(f"fault of the benchmark: {fault}")
-    worse = [] if options.kind != "counted" else list(
-        guard.unlisted(made) if not options.check else guard.compare(made))
+    worse = list(guard.unlisted(made)) if options.kind == "counted" else []
+    worse += guard.compare(made, kept) if kept else []
     for line in worse:
         note(f"worse: {line}")
     if options.keep and not faults:
@@ -121,9 +119,9 @@ def one_base(base: conf.Base, options) -> tuple[Status, list[int]]:
     return (Status.TEST if bad else Status.OK), [max(len(made["results"]) - bad, 0), bad, 0]
 
 
-def command(options) -> str:
+def command(base: conf.Base, options) -> str:
     """The command that measures this again, on any machine."""
-    words = [f"scripts/bench --base {options.base[0]}" if options.base else "scripts/bench",
+    words = [f"scripts/bench --base {base.name}" if options.base else "scripts/bench",
              f"--{options.kind}", *(f"--topic {name}" for name in options.topic or []),
              *(f"--arch {name}" for name in options.arch or []),
              *(["--quick"] if options.quick else []),
@@ -147,8 +145,8 @@ def booted(base: conf.Base, topics: list[series.Topic], arches: list[conf.Arch],
     built = guest.kernels(base, topics, arches, folder)
     if accel == "kvm":
         built = with_kvm(built)
-    commit = patchqueue.build_commit(base.tree, patchqueue.base_commit(base.tree), topics)
-    repeat = options.repeat or {"counted": CHEAPEST, "events": 1, "kvm": primitives.PAIRS}[
+    commit = states.commits(base, topics)["queue"]
+    repeat = options.repeat or {"counted": COUNTED_RUNS, "events": 1, "kvm": primitives.PAIRS}[
         options.kind]
     jobs = []
     archives = {}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from . import boot, conf, debian, kernel, patchqueue, provide, results, series, tree
 from .cli import Failure, Status, command_line, duration, note, progress, say, worst
+from .options import add_bases, add_source
 
 EPILOG = """\
 Every run has a folder build/runs/DATE-N with config, build log, raw console,
@@ -193,9 +194,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="verify", description="Apply a queue to its base, build it, boot it, run the suites.",
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base", action="append", choices=list(conf.bases()), metavar="BASE",
-                        help=f"can be repeated (default: {conf.DEFAULT_BASE}; there are: "
-                        + ", ".join(conf.bases()) + ")")
+    add_bases(parser)
     parser.add_argument("--arch", action="append", choices=list(conf.arches()), metavar="ARCH",
                         help="can be repeated (default: those of the base; there are: "
                         + ", ".join(conf.arches()) + ")")
@@ -215,8 +214,7 @@ def main(arguments: list[str] | None = None) -> int:
                         help="QEMU's accelerator; auto tries KVM once on this host")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS",
                         help="for each boot (default: %(default)s)")
-    parser.add_argument("--tree", type=Path, metavar="PATH",
-                        help="your own git tree or tarball, where none is imported yet")
+    add_source(parser)
     parser.add_argument("--dry-run", action="store_true", help="print the commands, run none")
     options = parser.parse_args(arguments)
     if options.suite and not re.fullmatch(r"[\w.*?-]+", options.suite):

@@ -108,6 +108,22 @@ class PrivateSources:
         return run(["apt-get", *self.options, *words], cwd=cwd)
 
 
+def unpack(package: str, folder: Path, suite: str, architecture: str = "") -> Path:
+    """Download a package into `folder` and unpack it as folder/x; return the .deb.
+
+    It comes from the machine's own sources where they have it, else, and for
+    another `architecture`, from `suite`. Nothing is installed.
+    """
+    if not architecture and candidate(package):
+        run(["apt-get", "-o", "APT::Sandbox::User=root", "download", package], cwd=folder)
+    else:
+        PrivateSources(folder / "apt", [suite], architecture=architecture).run(
+            "download", package, cwd=folder)
+    deb = next(folder.glob("*.deb"))
+    run(["dpkg-deb", "-x", deb, folder / "x"], status=Status.MISSING)
+    return deb
+
+
 def candidate(package: str) -> str:
     """The version of `package` that the machine's own sources have, or ""."""
     for line in run(["apt-cache", "policy", package]).stdout.splitlines():

@@ -59,17 +59,21 @@ class Build:
         return [*line, *map(str, words)]
 
     def cross(self) -> str:
-        """Prefix of the compiler, "" for the machine's own."""
-        if platform.machine() in self.arch.host:
-            return ""
-        if not self.arch.cross:
-            raise Failure(Status.USAGE, f"{self.arch.name} kernels are not built on "
-                          f"{platform.machine()}", "leave it out with --arch")
-        return self.arch.cross
+        return cross(self.arch)
 
     def commands(self) -> list[list[str]]:
         """What configures and builds the kernel, for people to run again."""
         return [self.kunit("config"), self.kunit("build", f"--jobs={jobs()}")]
+
+
+def cross(arch: conf.Arch) -> str:
+    """Prefix of the compiler for `arch`, "" for the machine's own."""
+    if platform.machine() in arch.host:
+        return ""
+    if not arch.cross:
+        raise Failure(Status.USAGE, f"{arch.name} kernels are not built on "
+                      f"{platform.machine()}", "leave it out with --arch")
+    return arch.cross
 
 
 def jobs() -> int:

@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 
 from . import conf, debian
-from .cli import Failure, Status, note, progress, run
+from .cli import Failure, Status, note, progress
 
 TIMEOUT = 20            # seconds without a byte
 SUMS = "sha256sums.asc"
@@ -118,13 +118,7 @@ def from_debian(base: conf.Base) -> Path:
         if not shutil.which("apt-get"):
             raise Failure(Status.MISSING, "apt-get is not on this machine")
         note(f"fetching {package} from Debian")
-        if debian.candidate(package):
-            run(["apt-get", "-o", "APT::Sandbox::User=root", "download", package], cwd=folder)
-        else:
-            debian.PrivateSources(conf.BUILD / "apt" / suite, [suite]).run(
-                "download", package, cwd=folder)
-        deb = next(folder.glob("*.deb"))
-        run(["dpkg-deb", "-x", deb, folder / "x"], status=Status.MISSING)
+        deb = debian.unpack(package, folder, suite)
         tarball = next(folder.glob("x/usr/src/linux-source-*.tar.xz"))
         version = deb.name.split("_")[1].split("-")[0]
         return keep(tarball, f"linux-{version}+debian.tar.xz")

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from pathlib import Path
 from typing import Any, Iterator
 
 from .. import conf, series
@@ -62,8 +61,7 @@ def values() -> dict[str, list[float]]:
 def _collect(value: Any, key: str, found: dict[str, list[float]]) -> None:
     if isinstance(value, dict):
         for name, inner in value.items():
-            # {"base": 1, "queue": 2} of an event keeps the event's name.
-            _collect(inner, name if not isinstance(inner, int) or not key else name, found)
+            _collect(inner, name, found)
     elif isinstance(value, list):
         for inner in value:
             _collect(inner, key, found)
@@ -136,15 +134,12 @@ def problems() -> Iterator[str]:
             if not stands(kind, number, unit, known):
                 yield f"{name}:{line}: {number} {unit}".rstrip() + \
                     f" ({kind}) is in no result file"
+    page, where = report.PAGE.read_text(), report.PAGE.relative_to(conf.ROOT)
     for path in record.kept():
         made = record.read(path)
         if record.derive(made) != made["results"]:
             yield f"{path.relative_to(conf.ROOT)}: the results do not follow from the lines"
-    page = report.PAGE.read_text()
+        if not made["quick"] and report.name_of(path) not in report.shown(page):
+            yield f"{where}: does not show {report.name_of(path)}"
     if report.rendered(page) != page:
-        yield f"{report.PAGE.relative_to(conf.ROOT)}: differs from the records; " \
-              "scripts/bench --keep writes its tables"
-    for path in record.kept():
-        name = f"{path.parent.name}/{path.stem}"
-        if not record.read(path)["quick"] and name not in report.shown(page):
-            yield f"{report.PAGE.relative_to(conf.ROOT)}: does not show {name}"
+        yield f"{where}: differs from the records; scripts/bench --keep writes its tables"

@@ -12,9 +12,9 @@ from . import record
 LISTED = conf.ROOT / "bench/worse.toml"
 
 
-def listed(base: str, arch: str, workload: str, path=None) -> str:
+def listed(base: str, arch: str, workload: str) -> str:
     """The reason why a workload may be worse than base, or ""."""
-    for entry in conf.load(path or LISTED).get("worse", []):
+    for entry in conf.load(LISTED).get("worse", []):
         if base == entry["base"] and arch in entry["arches"] \
                 and fnmatch.fnmatchcase(workload, entry["workload"]):
             return entry["reason"]
@@ -30,18 +30,21 @@ def unlisted(made: dict[str, Any]) -> Iterator[str]:
                    f"({row['base']} -> {row['queue']}); {LISTED.name} gives no reason")
 
 
-def compare(made: dict[str, Any]) -> Iterator[str]:
+def kept(made: dict[str, Any]) -> dict[str, Any]:
+    """The record of the repository that `made` is to be compared with."""
+    path = record.path_of(made)
+    if not path.exists():
+        raise Failure(Status.USAGE, f"nothing to compare with: {path} is not there",
+                      "scripts/bench --keep, with the same options, makes it")
+    return record.read(path)
+
+
+def compare(made: dict[str, Any], kept: dict[str, Any]) -> Iterator[str]:
     """What got worse than the record that is kept, by more than the limit.
 
     The change against base is compared: it hardly depends on the compiler. With
     the same compiler, configuration and base, the count is compared as well.
     """
-    path = record.RESULTS / made["base"] / f"{record.name_of(made)}.json"
-    if not path.exists():
-        raise Failure(Status.USAGE, f"nothing to compare with: {path} is not there",
-                      "scripts/bench --keep, with the same options, makes it")
-    kept = record.read(path)
-    yield from unlisted(made)
     now = {(row["arch"], row["workload"]): row for row in made["results"]}
     arches = {row["arch"] for row in made["results"]}
     for row in kept["results"]:

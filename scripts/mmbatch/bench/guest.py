@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import boot, cmd_verify, conf, kernel, patchqueue, results, series, tree
+from .. import boot, cmd_verify, conf, kernel, results, series
 from ..cli import Failure, Status, command_line, duration, note, progress, run
 from ..sources import sha256
-from .record import LINE, STATES
+from . import states
+from .record import LINE
 
 FRAGMENTS = conf.ROOT / "configs/bench"
 KERNELS = conf.BUILD / "bench/kernels"
@@ -91,15 +92,11 @@ def kernels(base: conf.Base, topics: list[series.Topic], arches: list[conf.Arch]
             folder: Path) -> list[Kernel]:
     """Build what is not there yet: base + kunit and `topics`, for each architecture."""
     found = []
-    start, whole = patchqueue.base_commit(base.tree), series.read(base)
-    steps = {"base": cmd_verify.Step("unpatched", series.pick(whole, [series.FIRST])),
-             "queue": cmd_verify.Step("all" if topics == whole else "topics", topics)}
+    steps, trees = states.steps(base, topics), states.trees(base, topics)
     for arch in arches:
         build = build_of(base, arch)
-        for state in STATES:
-            step = steps[state]
-            commit = patchqueue.build_commit(base.tree, start, step.topics)
-            wanted = kernel.key(build, tree.git(base.tree, "rev-parse", f"{commit}^{{tree}}"))
+        for state, step in steps.items():
+            wanted = kernel.key(build, trees[state])
             store = KERNELS / f"{base.name}-{arch.name}-{wanted[:20]}"
             if not is_whole(store, wanted):
                 cmd_verify.check_out(base.tree, base, step)
@@ -136,8 +133,7 @@ def keep(build: kernel.Build, wanted: str, store: Path) -> None:
     (part / "kernel.json").write_text(json.dumps({
         "key": wanted, "image": build.image.name, "sha256": sha256(build.image),
         "release": release, "config_sha256": sha256(build.config),
-        "compiler": run([f"{build.cross()}gcc", "--version"]).stdout.splitlines()[0],
-        "tree": kernel.tree_state(build.tree)}) + "\n")
+        "compiler": run([f"{build.cross()}gcc", "--version"]).stdout.splitlines()[0]}) + "\n")
     shutil.rmtree(store, ignore_errors=True)
     part.rename(store)
 

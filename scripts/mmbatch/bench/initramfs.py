@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The user space of a guest: busybox, mmbench, and the tree's perf where it can.
 
-Everything in it is static. It is made anew only where what goes in has changed.
+Everything in it is static. A program is made anew only where what goes into it
+has changed.
 """
 from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import shutil
 from pathlib import Path
 
@@ -40,13 +40,8 @@ def busybox(arch: conf.Arch) -> Path:
     work = target.with_name(".busybox.part")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    if platform.machine() in arch.host:
-        run(["apt-get", "-o", "APT::Sandbox::User=root", "download", "busybox-static"], cwd=work)
-    else:
-        lists = work / "apt"        # large, and not needed again
-        debian.PrivateSources(lists, [SUITE], architecture=DEBIAN_ARCH[arch.name]).run(
-            "download", "busybox-static", cwd=work)
-    run(["dpkg-deb", "-x", next(work.glob("*.deb")), work / "x"], status=Status.MISSING)
+    debian.unpack("busybox-static", work, SUITE,
+                  DEBIAN_ARCH[arch.name] if kernel.cross(arch) else "")
     found = next(path for path in (work / "x/bin/busybox", work / "x/usr/bin/busybox")
                  if path.exists())
     os.replace(found, target)
@@ -54,15 +49,28 @@ def busybox(arch: conf.Arch) -> Path:
     return target
 
 
-def prefix(arch: conf.Arch) -> str:
-    return "" if platform.machine() in arch.host else arch.cross
+def place(arch: conf.Arch, name: str, *inputs: str) -> Path:
+    """Where the file `name` that is made of `inputs` is kept; if not there, no other is."""
+    digest = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:20]
+    target = FOLDER / arch.name / f"{name}-{digest}"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for old in target.parent.glob(f"{name}-*"):
+            old.unlink()
+    return target
+
+
+def compiler(arch: conf.Arch) -> str:
+    return run([f"{kernel.cross(arch)}gcc", "--version"]).stdout
 
 
 def mmbench(arch: conf.Arch) -> Path:
-    target = FOLDER / arch.name / "mmbench"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    run([f"{prefix(arch)}gcc", *CFLAGS, "-o", target, SOURCES / "mmbench.c"],
-        status=Status.BUILD)
+    source = SOURCES / "mmbench.c"
+    target = place(arch, "mmbench", compiler(arch), *CFLAGS, source.read_text())
+    if not target.exists():
+        part = target.with_name(".mmbench.part")
+        run([f"{kernel.cross(arch)}gcc", *CFLAGS, "-o", part, source], status=Status.BUILD)
+        os.replace(part, target)
     return target
 
 
@@ -75,16 +83,12 @@ def perf(base: conf.Base, arch: conf.Arch, commit: str) -> Path | None:
                       check=False)
     if "bench_mem_mmap" not in source:
         return None
-    digest = hashlib.sha256(" ".join([*PERF, prefix(arch)]).encode())
     # perf looks beyond tools/ for headers and tables.
     parts = ["tools", "include/linux", "include/uapi", "arch", "scripts", "Makefile"]
-    for part in parts:
-        digest.update(tree.git(base.tree, "rev-parse", f"{commit}:{part}").encode())
-    target = FOLDER / arch.name / f"perf-{digest.hexdigest()[:20]}"
+    contents = tree.git(base.tree, "rev-parse", *(f"{commit}:{part}" for part in parts))
+    target = place(arch, "perf", compiler(arch), *PERF, contents)
     if target.exists():
         return target
-    for old in target.parent.glob("perf-*"):
-        old.unlink()
     work = FOLDER / f".perf-{arch.name}.part"
     shutil.rmtree(work, ignore_errors=True)
     (work / "out").mkdir(parents=True)
@@ -94,15 +98,14 @@ def perf(base: conf.Base, arch: conf.Arch, commit: str) -> Path | None:
     progress.show(f"{arch.name}: building perf")
     kernel_arch = {"x86_64": "x86"}.get(arch.name, arch.name)
     done = run(["make", "-C", work / "tools/perf", f"-j{kernel.jobs()}", f"O={work / 'out'}",
-                f"ARCH={kernel_arch}", f"CROSS_COMPILE={prefix(arch)}", *PERF, "perf"],
+                f"ARCH={kernel_arch}", f"CROSS_COMPILE={kernel.cross(arch)}", *PERF, "perf"],
                env=kernel.environment(), check=False)
     made = work / "out/perf"
     if not made.exists():
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
         raise Failure(Status.BUILD, f"{arch.name}: perf did not build:\n{tail}",
                       "--no-perf leaves it out")
-    run([f"{prefix(arch)}strip", made])
-    target.parent.mkdir(parents=True, exist_ok=True)
+    run([f"{kernel.cross(arch)}strip", made])
     os.replace(made, target)
     shutil.rmtree(work)
     return target

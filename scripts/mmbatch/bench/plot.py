@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Sequence
 
 from ..cli import Status, run
 from .record import EVENTS, STATES
 
+WIDTH = 820
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]     # told apart by the colour-blind
 
 
@@ -45,31 +46,28 @@ def _by_workload(results: list[dict]) -> dict[str, dict[str, dict]]:
     return found
 
 
-def _counted(results: list[dict]) -> str:
-    arches = _arches(results)
-    rows = [["workload", *(f"{arch} {what}" for arch in arches
-                           for what in ("base", "queue", "change"))]]
+def _by_arch(results: list[dict], heads: Sequence[str],
+             cells: Callable[[dict], list[str]]) -> str:
+    """A row for each workload, and for each architecture the columns `heads`.
+
+    `cells` makes them of a result; where there is none they are empty.
+    """
+    arches, empty = _arches(results), ["\\"] * len(heads)
+    rows = [["workload", *(f"{arch} {head}" for arch in arches for head in heads)]]
     for workload, here in _by_workload(results).items():
-        cells = [workload]
-        for arch in arches:
-            row = here.get(arch)
-            cells += [str(row["base"]), str(row["queue"]), f"{row['change_percent']:+.2f} %"] \
-                if row else ["\\", "\\", "\\"]
-        rows.append(cells)
+        rows.append([workload, *(cell for arch in arches for cell in (
+            cells(here[arch]) if arch in here else empty))])
     return simple_table(rows)
+
+
+def _counted(results: list[dict]) -> str:
+    return _by_arch(results, ("base", "queue", "change"), lambda row: [
+        str(row["base"]), str(row["queue"]), f"{row['change_percent']:+.2f} %"])
 
 
 def _events(results: list[dict]) -> str:
-    arches = _arches(results)
-    rows = [["workload", *(f"{arch} {event}" for arch in arches for event in EVENTS)]]
-    for workload, here in _by_workload(results).items():
-        cells = [workload]
-        for arch in arches:
-            for event in EVENTS:
-                found = here.get(arch, {}).get(event)
-                cells.append(_change(found) if found else "\\")
-        rows.append(cells)
-    return simple_table(rows)
+    return _by_arch(results, EVENTS, lambda row: [
+        _change(row[event]) if event in row else "\\" for event in EVENTS])
 
 
 def _change(found: dict[str, int]) -> str:
@@ -103,11 +101,10 @@ TABLES = {"counted": _counted, "events": _events, "kvm": _kvm, "timed": _timed}
 def draw(record: dict[str, Any], path: Path) -> None:
     """Write the plot of a record as SVG; nothing for kinds that have none."""
     if record["kind"] in PLOTS:
-        script = PLOTS[record["kind"]](record["results"])
-        width, height = script[0]
-        text = "\n".join([f"set terminal svg size {width},{height} font 'sans-serif,12' "
+        height, script = PLOTS[record["kind"]](record["results"])
+        text = "\n".join([f"set terminal svg size {WIDTH},{height} font 'sans-serif,12' "
                           "background '#ffffff' noenhanced dynamic name 'plot'",
-                          *script[1:]]) + "\n"
+                          *script]) + "\n"
         svg = run(["gnuplot", "-"], stdin=text, status=Status.MISSING).stdout
         path.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n")
 
@@ -116,22 +113,25 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "").replace('"', "") + '"'
 
 
-def _changes(results: list[dict]) -> list:
-    """A point for each workload and architecture: the change in per cent."""
+def _changes(results: list[dict]) -> tuple[int, list[str]]:
+    """A point for each workload and architecture: the change in per cent.
+
+    Height of the plot, and what gnuplot is told.
+    """
     arches, workloads = _arches(results), list(_by_workload(results))
     ratio = "ratio" in results[0]
     change = {(row["arch"], row["workload"]):
               (row["ratio"] - 1) * 100 if ratio else row["change_percent"] for row in results}
     reach = max(1.0, *(abs(value) * 1.1 for value in change.values()))
-    lines: list = [(820, 90 + 18 * len(workloads)),
-                   f"set title {_quoted('queue against base' if ratio else 'instructions, queue against base')}",
-                   "set xlabel 'change in per cent; left of 0 is less'",
-                   f"set xrange [{-reach}:{reach}]", "set grid xtics ytics lc rgb '#dddddd'",
-                   f"set yrange [{len(workloads) - 0.5}:-0.5]", "set key outside top right",
-                   "set lmargin 34",
-                   "set arrow from 0,graph 0 to 0,graph 1 nohead lc rgb '#444444'",
-                   "set ytics (" + ", ".join(f"{_quoted(name)} {at}"
-                                             for at, name in enumerate(workloads)) + ")"]
+    title = "queue against base" if ratio else "instructions, queue against base"
+    lines = [f"set title {_quoted(title)}",
+             "set xlabel 'change in per cent; left of 0 is less'",
+             f"set xrange [{-reach}:{reach}]", "set grid xtics ytics lc rgb '#dddddd'",
+             f"set yrange [{len(workloads) - 0.5}:-0.5]", "set key outside top right",
+             "set lmargin 34",
+             "set arrow from 0,graph 0 to 0,graph 1 nohead lc rgb '#444444'",
+             "set ytics (" + ", ".join(f"{_quoted(name)} {at}"
+                                       for at, name in enumerate(workloads)) + ")"]
     for at, arch in enumerate(arches):
         points = [f"{change[arch, name]} {where}" for where, name in enumerate(workloads)
                   if (arch, name) in change]
@@ -139,20 +139,20 @@ def _changes(results: list[dict]) -> list:
     lines.append("plot " + ", ".join(
         f"$data{at} with points pt {(7, 5, 9, 11)[at % 4]} ps 0.7 lc rgb '{COLOURS[at % 4]}' "
         f"title {_quoted(arch)}" for at, arch in enumerate(arches)))
-    return lines
+    return 90 + 18 * len(workloads), lines
 
 
-def _bandwidth(results: list[dict]) -> list:
+def _bandwidth(results: list[dict]) -> tuple[int, list[str]]:
     """GB/s over the size of a chunk, by page and by range, for each primitive."""
     names = list(dict.fromkeys(row["primitive"] for row in results))
     chunks = sorted({row["chunk"] for row in results})
     ways = [("base", "page"), ("base", "range"), ("queue", "page"), ("queue", "range")]
-    lines: list = [(820, 300 * len(names)), f"set multiplot layout {len(names)},1",
-                   "set logscale x 2", f"set xrange [{chunks[0] / 2}:{chunks[-1] * 2}]",
-                   "set ylabel 'GB/s'", "set yrange [0:*]",
-                   "set key outside right", "set grid lc rgb '#dddddd'",
-                   "set xtics (" + ", ".join(f"{_quoted(size(c))} {c}" for c in chunks) + ")",
-                   "set xlabel 'cleared in chunks of'"]
+    lines = [f"set multiplot layout {len(names)},1",
+             "set logscale x 2", f"set xrange [{chunks[0] / 2}:{chunks[-1] * 2}]",
+             "set ylabel 'GB/s'", "set yrange [0:*]",
+             "set key outside right", "set grid lc rgb '#dddddd'",
+             "set xtics (" + ", ".join(f"{_quoted(size(c))} {c}" for c in chunks) + ")",
+             "set xlabel 'cleared in chunks of'"]
     for at, name in enumerate(names):
         rows = sorted((row for row in results if row["primitive"] == name),
                       key=lambda row: row["chunk"])
@@ -164,7 +164,7 @@ def _bandwidth(results: list[dict]) -> list:
             f"dt {1 if state == 'queue' else 2} lc rgb '{COLOURS[how == 'range']}' "
             f"title '{state}, by {how}'" for state, how in ways)]
     lines.append("unset multiplot")
-    return lines
+    return 300 * len(names), lines
 
 
 PLOTS = {"counted": _changes, "kvm": _changes, "timed": _bandwidth}

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import conf, patchqueue, series, tree
+from .. import conf, series, tree
 from ..cli import Failure, Status, command_line, duration, note, progress, run
+from . import states
 from .record import LINE, STATES
 
 SOURCES = conf.ROOT / "bench/primitives"
@@ -75,12 +76,9 @@ def measure(base: conf.Base, topics: list[series.Topic], pairs: int,
         raise Failure(Status.USAGE, f"no primitive of {platform.machine()} is timed; there are "
                       "those of " + ", ".join(sorted({one.arch for one in PRIMITIVES})),
                       "run it on such a machine")
-    start, whole = patchqueue.base_commit(base.tree), series.read(base)
-    commits = {"base": patchqueue.build_commit(base.tree, start,
-                                               series.pick(whole, [series.FIRST])),
-               "queue": patchqueue.build_commit(base.tree, start, topics)}
+    commits = states.commits(base, topics)
     chunks = [str(chunk) for chunk in CHUNKS if chunk <= region_mb << 20]
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    found: list[dict[str, Any]] = []
     begun, total = time.monotonic(), sum(len(one.variants) for one in here) * pairs * 2
     done = 0
     for one in here:
@@ -88,6 +86,10 @@ def measure(base: conf.Base, topics: list[series.Topic], pairs: int,
             programs = {state: build(base, one, number, state, commits[state])
                         for state in STATES}
             name = f"{one.program.removesuffix('.c')}.{variant}"
+            command = command_line(["program", name, "page|range", str(region_mb), *chunks])
+            runs = {state: {"arch": one.arch, "state": state, "part": "primitive", "run": 1,
+                            "command": command, "lines": []} for state in STATES}
+            found += runs.values()
             for pair in range(pairs):
                 # Which comes first changes, so that neither gains by it.
                 order = STATES if pair % 2 == 0 else STATES[::-1]
@@ -97,12 +99,7 @@ def measure(base: conf.Base, topics: list[series.Topic], pairs: int,
                     progress.show(f"{done} of {total} runs, {name}, pair {pair + 1} of {pairs}, "
                                   f"{duration(time.monotonic() - begun)}")
                     said = run(argv, status=Status.TEST).stdout.splitlines()
-                    command = command_line(["program", name, "page|range", str(region_mb),
-                                            *chunks])
-                    entry = found.setdefault((one.arch, name, state), {
-                        "arch": one.arch, "state": state, "part": "primitive", "run": 1,
-                        "command": command, "lines": []})
-                    entry["lines"] += [line for line in said if LINE.search(line)]
+                    runs[state]["lines"] += [line for line in said if LINE.search(line)]
                     done += 1
     note(f"{done} runs in {duration(time.monotonic() - begun)} min")
-    return list(found.values())
+    return found

@@ -141,6 +141,11 @@ def name_of(record: dict[str, Any]) -> str:
                      *(["quick"] if record["quick"] else [])])
 
 
+def path_of(record: dict[str, Any]) -> Path:
+    """Where the repository keeps a record."""
+    return RESULTS / record["base"] / f"{name_of(record)}.json"
+
+
 def write(record: dict[str, Any], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")
@@ -152,7 +157,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def kept() -> list[Path]:
     """The records of the repository."""
-    return sorted(path for path in RESULTS.glob("*/*.json"))
+    return sorted(RESULTS.glob("*/*.json"))
 
 
 def faults(record: dict[str, Any]) -> Iterator[str]:

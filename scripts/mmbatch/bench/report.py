@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import conf, kernel, patchqueue, series, tree
 from ..cli import note, run
-from . import plot, record
+from . import plot, record, states
 
 PAGE = record.RESULTS / "results.rst"
 PUBLISHED = record.RESULTS / "published.toml"
@@ -28,12 +28,8 @@ def processor() -> str:
 
 def surroundings(base: conf.Base, topics: list[series.Topic]) -> dict[str, Any]:
     """Machine, day, this repository's commit, and the trees that were compared."""
-    start = patchqueue.base_commit(base.tree)
-    title = tree.git(base.tree, "log", "-1", "--format=%s", start)
-
-    def content(chosen: list[series.Topic]) -> str:
-        commit = patchqueue.build_commit(base.tree, start, chosen)
-        return tree.git(base.tree, "rev-parse", f"{commit}^{{tree}}")
+    title = tree.git(base.tree, "log", "-1", "--format=%s", patchqueue.base_commit(base.tree))
+    trees = states.trees(base, topics)
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "machine": {"processor": processor(), "cpus": kernel.jobs(),
@@ -41,8 +37,8 @@ def surroundings(base: conf.Base, topics: list[series.Topic]) -> dict[str, Any]:
         "commit": run(["git", "-C", conf.ROOT, "describe", "--always", "--dirty",
                        "--abbrev=12"], check=False).stdout.strip(),
         "source": title,
-        "base_tree": content(series.pick(series.read(base), [series.FIRST])),
-        "queue_tree": content(topics),
+        "base_tree": trees["base"],
+        "queue_tree": trees["queue"],
     }
 
 
@@ -55,7 +51,7 @@ def publish(made: dict[str, Any], target: Path) -> None:
 
 def keep(made: dict[str, Any]) -> None:
     """Put a record, its plot and its table into Documentation/results."""
-    target = record.RESULTS / made["base"] / f"{record.name_of(made)}.json"
+    target = record.path_of(made)
     record.write(made, target)
     if not made["quick"]:       # that is for --check alone
         plot.draw(made, target.with_suffix(".svg"))
@@ -63,10 +59,14 @@ def keep(made: dict[str, Any]) -> None:
     note(f"kept as {target}")
 
 
+def name_of(path: Path) -> str:
+    """What results.rst calls the record that is kept at `path`."""
+    return f"{path.parent.name}/{path.stem}"
+
+
 def block(path: Path) -> str:
     """What results.rst says of a record: plot, origin, table."""
-    made = record.read(path)
-    name = f"{made['base']}/{path.stem}"
+    made, name = record.read(path), name_of(path)
     lines = []
     if path.with_suffix(".svg").exists():
         lines += [f".. image:: {name}.svg", f"   :alt: {made['kind']}, {made['base']}", ""]
@@ -120,9 +120,8 @@ def refresh() -> None:
     """Write the blocks of results.rst anew; a new record gets one at the end."""
     text = PAGE.read_text()
     for path in record.kept():
-        name = f"{path.parent.name}/{path.stem}"
-        if name not in shown(text) and not record.read(path)["quick"]:
-            made = record.read(path)
+        name, made = name_of(path), record.read(path)
+        if name not in shown(text) and not made["quick"]:
             title = f"{made['base']}: {made['kind']}" + (
                 f", {' and '.join(made['topics'])}" if made["narrowed"] else "")
             text += f"\n{title}\n{'-' * len(title)}\n\n.. begin {name}\n.. end {name}\n"
