@@ -22,7 +22,6 @@
 #include <linux/mman.h>
 #include <linux/moduleparam.h>
 #include <linux/sizes.h>
-#include <linux/uaccess.h>
 #include <linux/vmstat.h>
 
 #include "mm_kunit.h"
@@ -218,10 +217,10 @@ static int touch(struct bench *bench, unsigned long first, unsigned long step)
 	return err;
 }
 
-/* An address that is mapped by a folio of the order that was asked for. */
-static void expect_order(struct bench *bench, unsigned long addr)
+/* That the region begins with a folio of the order that was asked for. */
+static void expect_order(struct bench *bench)
 {
-	KUNIT_EXPECT_EQ_MSG(bench->test, mm_kunit_order(addr),
+	KUNIT_EXPECT_EQ_MSG(bench->test, mm_kunit_order(bench->addr),
 			    (int)bench->order, "the folio is of another order");
 }
 
@@ -238,7 +237,7 @@ static void fault_sequential(struct kunit *test)
 		bench_end(&bench);
 
 		KUNIT_EXPECT_EQ(test, err, 0);
-		expect_order(&bench, bench.addr);
+		expect_order(&bench);
 	}
 }
 
@@ -288,7 +287,7 @@ static void madv_free(struct kunit *test)
 		bench_end(&bench);
 
 		KUNIT_EXPECT_EQ(test, err, 0);
-		expect_order(&bench, bench.addr);
+		expect_order(&bench);
 		mm_kunit_entry(bench.addr, &entry);
 		KUNIT_ASSERT_NOT_NULL(test, entry.folio);
 		KUNIT_EXPECT_TRUE_MSG(test, folio_test_anon(entry.folio) &&
