@@ -84,8 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
 def one_base(base: conf.Base, options) -> tuple[Status, list[int]]:
     """Measure one base, report it, and judge it."""
     begun = time.monotonic()
-    arches = [conf.arches()[name] for name in options.arch or base.arches
-              if conf.arches()[name].qemu]
+    arches = [arch for arch in (conf.arches()[name] for name in options.arch or base.arches)
+              if guest.benchmarks(base, arch)]
     needed = ["common", "bench", *(arch.name for arch in arches)]
     debian.install(needed if options.kind != "timed" else ["common", "bench"])
     provide.base_tree(base, options.tree)

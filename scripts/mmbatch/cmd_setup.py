@@ -18,6 +18,10 @@ exit status: 0 all is there, 2 usage, 9 a package or a source cannot be had,
 10 not a kernel tree or one of another version, 12 no space left, 130 interrupted
 """
 
+# What only a debug fragment needs is installed by scripts/verify --debug.
+USUAL = [job for job in conf.packages()
+         if not (conf.ROOT / f"configs/debug/{job}.config").exists()]
+
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
@@ -30,8 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
                         help="your own git tree (its HEAD is taken) or tarball of the base")
     parser.add_argument("--for", dest="jobs", action="append", metavar="JOB",
                         choices=[job for job in conf.packages()],
-                        help="install only what JOB needs, can be repeated (default: all of "
-                        + ", ".join(conf.packages()) + ")")
+                        help="install only what JOB needs, can be repeated (default: "
+                        + ", ".join(USUAL) + "; there is also: "
+                        + ", ".join(job for job in conf.packages() if job not in USUAL) + ")")
     parser.add_argument("--no-tree", action="store_true", help="install, but import nothing")
     parser.add_argument("--dry-run", action="store_true",
                         help="say what would be done and do nothing")
@@ -40,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
              [base.name for base in conf.queued_bases()]]
     if options.tree and len(bases) != 1:
         parser.error("--tree goes with one --base")
-    jobs = ["common", *options.jobs] if options.jobs else list(conf.packages())
+    jobs = ["common", *options.jobs] if options.jobs else USUAL
 
     debian.install(jobs, options.dry_run)
     if options.no_tree:

@@ -7,13 +7,17 @@ import datetime
 import os
 import re
 import shlex
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Iterable
 
-from . import boot, conf, debian, kernel, patchqueue, provide, results, series, tree
+from . import boot, conf, debian, kernel, machine, patchqueue, provide, results, series, tree
 from .cli import Failure, Status, command_line, duration, note, progress, say, worst
 from .options import add_bases, add_source
+from .sources import sha256
 
 EPILOG = """\
 Every run has a folder build/runs/DATE-N with config, build log, raw console,
@@ -96,10 +100,10 @@ def fragment(name: str) -> Path:
 
 
 def run_one(base: conf.Base, arch: conf.Arch, step: Step, tree_: Path, folder: Path,
-            options) -> results.Result:
-    """Configure, build, boot and judge one kernel."""
+            options) -> list[results.Result]:
+    """Configure, build, boot and judge one kernel; a result for each boot."""
     folder.mkdir(parents=True)
-    result = results.Result(base.name, arch.name, step.name, folder=str(folder))
+    found = [results.Result(base.name, arch.name, step.name, folder=str(folder))]
     suites = suites_of(base, arch.name, step)
     if step.partial:    # in the middle of a topic a suite may not be there yet
         suites = {name: suite for name, suite in suites.items() if tree.git(
@@ -111,38 +115,92 @@ def run_one(base: conf.Base, arch: conf.Arch, step: Step, tree_: Path, folder: P
         begun = time.monotonic()
         note(f"{label}: built" if kernel.make(build, folder / "build.log")
              else f"{label}: kernel is up to date")
-        result.seconds["build"] = round(time.monotonic() - begun, 1)
+        found[0].seconds["build"] = round(time.monotonic() - begun, 1)
         (folder / "config").write_bytes(build.config.read_bytes())
+        found[0].image = sha256(build.image)
         if not chosen:
-            result.messages.append("built; it has no suite yet")
-            return result
+            found[0].messages.append("built; it has no suite yet")
+            return found
         accel, why = boot.choose(arch, build.image, options.accel, conf.BUILD / "accel.json")
-        result.accel = accel
-        argv = boot.command(arch, build.image, accel, kernel_args(arch, options))
-        write_commands(folder, build, argv)
         note(f"{label}: booting" + (f" with {accel} ({why})" if accel else ""))
-        console = folder / "console.log"
-        outcome = boot.boot(argv, console, options.timeout, boot.follow(label))
-        result.seconds["boot"] = round(outcome.seconds, 1)
-        result.suites = results.parse(tree_, console, folder / "kunit.json",
-                                      folder / "kunit.log")
-        narrow = step.partial or "." in (options.suite or "") or options.as_is
-        names = [topic.name for topic in step.topics]
-        wanted = {name: 1 if narrow else suite.least(arch.name, names)
-                  for name, suite in chosen.items()}
-        results.judge(result, outcome, wanted, conf.suites())
-        if outcome.code is None and accel == "kvm":
-            result.messages.append("KVM may be to blame: try --accel tcg")
+        said = boot_one(found[0], build, (arch, build.image, accel), kernel_args(arch, options),
+                        chosen, step, options)
+        if not step.partial and found[0].status is not Status.BOOT:
+            found += boot_more(found[0], said, build, chosen.values(), step, options)
     except Failure as failure:
         if failure.status in (Status.SPACE, Status.USAGE, Status.MISSING):
             raise
-        result.add(failure.status, str(failure))
-    return result
+        found[0].add(failure.status, str(failure))
+    return found
 
 
-def kernel_args(arch: conf.Arch, options) -> list[str]:
-    chosen = [f"kunit.filter_glob={options.suite}"] if options.suite else []
-    return boot.kunit_args(arch) + chosen
+def boot_one(result: results.Result, build: kernel.Build, machine_: tuple[conf.Arch, Path, str],
+             arguments: list[str], suites: dict[str, conf.Suite], step: Step, options,
+             stop: threading.Event | None = None) -> str:
+    """Boot a kernel, judge what `suites` in it say, and return the console."""
+    folder = Path(result.folder)
+    arch, image, result.accel = machine_
+    argv = boot.command(arch, image, result.accel, arguments)
+    write_commands(folder, build, argv)
+    console = folder / "console.log"
+    outcome = boot.boot(argv, console, options.timeout,
+                        boot.follow(f"{result.base} {result.step} {arch.name}"), stop)
+    result.seconds["boot"] = round(outcome.seconds, 1)
+    result.suites = results.parse(build.tree, console, folder / "kunit.json",
+                                  folder / "kunit.log")
+    narrow = step.partial or "." in (options.suite or "") or options.as_is
+    names = [topic.name for topic in step.topics]
+    results.judge(result, outcome, {name: 1 if narrow else suite.least(arch.name, names)
+                                    for name, suite in suites.items()}, conf.suites())
+    if outcome.code is None and result.accel == "kvm":
+        result.messages.append("KVM may be to blame: try --accel tcg")
+    return outcome.console
+
+
+def boot_more(plain: results.Result, said: str, build: kernel.Build, suites: Iterable[conf.Suite],
+              step: Step, options) -> list[results.Result]:
+    """Boot a kernel for single suites on the other machines that they ask for.
+
+    `said` is the console of the plain boot: what that has tested is not tested
+    again. As many run at once as there are processors.
+    """
+    stop = threading.Event()
+
+    def one(suite: conf.Suite, extra: conf.Boot) -> results.Result:
+        folder = Path(plain.folder, f"{suite.name}-{extra.name}")
+        folder.mkdir()
+        result = results.Result(plain.base, plain.arch, f"{plain.step}, {extra.name}",
+                                image=plain.image, folder=str(folder))
+        try:
+            machine_ = machine.of(build, extra, plain.accel, folder)
+        except Failure as failure:
+            if failure.status is not Status.MISSING:
+                raise
+            result.skip(suite.name, extra.name, failure.message.splitlines()[0])
+            return result
+        arguments = kernel_args(build.arch, options, suite.name)
+        console = boot_one(result, build, machine_, [*arguments, *extra.args],
+                           {suite.name: suite}, step, options, stop)
+        if result.status is Status.OK and not re.search(extra.says, console):
+            result.add(Status.COVERAGE, f"{suite.name} does not say {extra.says!r}: this boot "
+                       "is not what it is for")
+        return result
+
+    with ThreadPoolExecutor(kernel.jobs()) as pool:
+        futures = [pool.submit(one, suite, extra) for suite in suites for extra in suite.boots
+                   if plain.arch in extra.arches and not re.search(extra.says, said)]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            stop.set()      # also where one has failed, or Ctrl-C came
+
+
+def kernel_args(arch: conf.Arch, options, suite: str = "") -> list[str]:
+    """What the kernel is told: which suites to run; `suite` narrows to that one."""
+    pattern = options.suite or ""
+    if suite:
+        pattern = suite + (f".{pattern.partition('.')[2]}" if "." in pattern else "")
+    return boot.kunit_args(arch) + ([f"kunit.filter_glob={pattern}"] if pattern else [])
 
 
 def write_commands(folder: Path, build: kernel.Build, argv: list[str]) -> None:
@@ -244,7 +302,8 @@ def main(arguments: list[str] | None = None) -> int:
 def verify(plan, options) -> int:
     """Run the plan, report it, and return the exit status."""
     begun = time.monotonic()
-    debian.install(["common", *dict.fromkeys(arch.name for _, arches in plan for arch in arches)])
+    debian.install(["common", *dict.fromkeys(arch.name for _, arches in plan for arch in arches),
+                    *options.debug])
     folder, found = new_folder(), []
     try:
         for base, arches in plan:
@@ -254,9 +313,11 @@ def verify(plan, options) -> int:
                     if not options.as_is:
                         check_out(tree_, base, step)
                     for arch in arches:
-                        found.append(run_one(base, arch, step, tree_, folder / base.name
-                                             / step.name.replace("/", "-") / arch.name, options))
-                        report_one(found[-1])
+                        made = run_one(base, arch, step, tree_, folder / base.name
+                                       / step.name.replace("/", "-") / arch.name, options)
+                        found += made
+                        for one in made:
+                            report_one(one)
     finally:
         progress.clear()
         results.write_json(found, folder / "report.json")

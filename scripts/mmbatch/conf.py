@@ -2,6 +2,7 @@
 """The TOML files, and where things are."""
 from __future__ import annotations
 
+import fnmatch
 import functools
 import tomllib
 from dataclasses import dataclass, field
@@ -52,6 +53,18 @@ class Arch:
 
 
 @dataclass(frozen=True)
+class Boot:
+    """A boot of one suite beside the plain one; `boots` of kunit/suites.toml."""
+    name: str
+    arches: tuple[str, ...]
+    says: str                   # a regular expression
+    args: tuple[str, ...] = ()
+    machine: tuple[str, ...] = ()
+    qemu: dict[str, Any] = field(default_factory=dict)
+    front: str = ""
+
+
+@dataclass(frozen=True)
 class Suite:
     """A KUnit suite; a table of kunit/suites.toml."""
     name: str
@@ -61,6 +74,7 @@ class Suite:
     cases: dict[str, int]
     added: dict[str, dict[str, int]] = field(default_factory=dict)
     skips: tuple[dict[str, Any], ...] = ()
+    boots: tuple[Boot, ...] = ()
     benchmark: bool = False     # for scripts/bench; scripts/verify leaves it out
 
     def least(self, arch: str, topics: list[str]) -> int:
@@ -69,7 +83,8 @@ class Suite:
             cases.get(arch, 0) for topic, cases in self.added.items() if topic in topics)
 
     def may_skip(self, arch: str, case: str) -> bool:
-        return any(skip["case"] == case and arch in skip["arches"] for skip in self.skips)
+        return any(fnmatch.fnmatchcase(case, skip["case"]) and arch in skip["arches"]
+                   for skip in self.skips)
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -107,7 +122,8 @@ def arches(root: Path = ROOT) -> dict[str, Arch]:
 
 @functools.cache
 def suites(root: Path = ROOT) -> dict[str, Suite]:
-    return _tables(root / "kunit/suites.toml", Suite)
+    return _tables(root / "kunit/suites.toml", lambda boots=(), **rest: Suite(
+        boots=tuple(Boot(**boot) for boot in boots), **rest))
 
 
 @functools.cache

@@ -108,20 +108,23 @@ class PrivateSources:
         return run(["apt-get", *self.options, *words], cwd=cwd)
 
 
-def unpack(package: str, folder: Path, suite: str, architecture: str = "") -> Path:
-    """Download a package into `folder` and unpack it as folder/x; return the .deb.
+def unpack(packages: list[str], folder: Path, suite: str, architecture: str = "",
+           own: bool = True) -> list[Path]:
+    """Download packages into `folder` and unpack them as folder/x; return the .deb files.
 
-    It comes from the machine's own sources where they have it, else, and for
-    another `architecture`, from `suite`. Nothing is installed.
+    They come from the machine's own sources where these have the first of them,
+    else from `suite`, as they do for another `architecture` or without `own`.
+    Nothing is installed.
     """
-    if not architecture and candidate(package):
-        run(["apt-get", "-o", "APT::Sandbox::User=root", "download", package], cwd=folder)
+    if own and not architecture and candidate(packages[0]):
+        run(["apt-get", "-o", "APT::Sandbox::User=root", "download", *packages], cwd=folder)
     else:
         PrivateSources(folder / "apt", [suite], architecture=architecture).run(
-            "download", package, cwd=folder)
-    deb = next(folder.glob("*.deb"))
-    run(["dpkg-deb", "-x", deb, folder / "x"], status=Status.MISSING)
-    return deb
+            "download", *packages, cwd=folder)
+    debs = sorted(folder.glob("*.deb"))
+    for deb in debs:
+        run(["dpkg-deb", "-x", deb, folder / "x"], status=Status.MISSING)
+    return debs
 
 
 def candidate(package: str) -> str:

@@ -26,9 +26,11 @@ from .sources import sha256
 KUNIT = "tools/testing/kunit/kunit.py"
 STAMP = "mm-batch.json"
 ENTRY = re.compile(r"(?:CONFIG_(\w+)=(.*)|# CONFIG_(\w+) is not set)\s*")
+COMPILER = re.compile(r"^#.* Compiler: (\S+)$", re.MULTILINE)      # in a fragment
 # The same sources give the same image, wherever and whenever they are built.
 ENV = {"KBUILD_BUILD_TIMESTAMP": "2000-01-01", "KBUILD_BUILD_USER": "mm-batch",
-       "KBUILD_BUILD_HOST": "mm-batch", "LOCALVERSION": "", "LC_ALL": "C"}
+       "KBUILD_BUILD_HOST": "mm-batch", "KBUILD_BUILD_VERSION": "1", "LOCALVERSION": "",
+       "LC_ALL": "C"}
 
 
 @dataclass
@@ -54,12 +56,19 @@ class Build:
         line += [f"--kunitconfig={fragment}" for fragment in self.fragments]
         if prefix := self.cross():
             line.append(f"--cross_compile={prefix}")
-        if shutil.which("ccache"):
-            line.append(f"--make_options=CC=ccache {prefix}gcc")
+        cached = "ccache " if shutil.which("ccache") else ""
+        if cached or self.compiler() != f"{prefix}gcc":
+            line.append(f"--make_options=CC={cached}{self.compiler()}")
         return [*line, *map(str, words)]
 
     def cross(self) -> str:
         return cross(self.arch)
+
+    def compiler(self) -> str:
+        """The one that a fragment asks for, or gcc."""
+        asked = [match[1] for fragment in self.fragments
+                 if (match := COMPILER.search(fragment.read_text()))]
+        return asked[0] if asked else f"{self.cross()}gcc"
 
     def commands(self) -> list[list[str]]:
         """What configures and builds the kernel, for people to run again."""
@@ -104,7 +113,7 @@ def key(build: Build, state: str = "") -> str:
         digest.update(word.encode() + b"\0")
     for fragment in build.fragments:
         digest.update(fragment.read_bytes() + b"\0")
-    for tool in (f"{build.cross()}gcc", f"{build.cross()}ld"):
+    for tool in (build.compiler(), f"{build.cross()}ld"):
         digest.update(run([tool, "--version"]).stdout.encode())
     return digest.hexdigest()
 

@@ -40,6 +40,11 @@ def tables() -> Iterator[str]:
                      *(a for skip in suite.skips for a in skip["arches"])}:
             if arch not in conf.arches():
                 yield f"{where}: no arch {arch!r}"
+        for boot in suite.boots:
+            if unknown := set(boot.arches) - set(suite.cases):
+                yield f"{where}: boot {boot.name}: no cases on {', '.join(sorted(unknown))}"
+            if boot.front and not (conf.ROOT / boot.front).exists():
+                yield f"{where}: boot {boot.name}: no file {boot.front}"
         for skip in suite.skips:
             if not skip.get("reason"):
                 yield f"{where}: the skip of {skip['case']} gives no reason"

@@ -46,11 +46,17 @@ class Result:
     suites: dict[str, list[Case]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     accel: str = ""
+    image: str = ""             # SHA-256 of what was booted
     folder: str = ""
 
     def add(self, status: Status, message: str) -> None:
         self.status = worst([self.status, status])
         self.messages.append(message)
+
+    def skip(self, suite: str, case: str, reason: str) -> None:
+        """Report one case as not run, which is no failure."""
+        self.suites = {suite: [Case(case, "SKIP", reason)]}
+        self.messages.append(f"not run: {reason}")
 
     def count(self, *statuses: str) -> int:
         return sum(case.status in statuses for cases in self.suites.values() for case in cases)
@@ -164,7 +170,7 @@ def _cell(result: Result | None, suite: str) -> str:
         return ""
     cases = result.suites.get(suite)
     if not cases:
-        return "ok" if result.status is Status.OK else result.status.name
+        return ("ok" if suite == "-" else "") if result.status is Status.OK else result.status.name
     count = {word: sum(case.status in codes for case in cases) for word, codes in (
         ("passed", ("PASS",)), ("failed", ("FAIL", "ERROR")), ("skipped", ("SKIP",)))}
     text = ", ".join(f"{n} {word}" for word, n in count.items() if n)

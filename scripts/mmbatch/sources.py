@@ -118,7 +118,7 @@ def from_debian(base: conf.Base) -> Path:
         if not shutil.which("apt-get"):
             raise Failure(Status.MISSING, "apt-get is not on this machine")
         note(f"fetching {package} from Debian")
-        deb = debian.unpack(package, folder, suite)
+        [deb] = debian.unpack([package], folder, suite)
         tarball = next(folder.glob("x/usr/src/linux-source-*.tar.xz"))
         version = deb.name.split("_")[1].split("-")[0]
         return keep(tarball, f"linux-{version}+debian.tar.xz")

@@ -133,7 +133,7 @@ def keep(build: kernel.Build, wanted: str, store: Path) -> None:
     (part / "kernel.json").write_text(json.dumps({
         "key": wanted, "image": build.image.name, "sha256": sha256(build.image),
         "release": release, "config_sha256": sha256(build.config),
-        "compiler": run([f"{build.cross()}gcc", "--version"]).stdout.splitlines()[0]}) + "\n")
+        "compiler": run([build.compiler(), "--version"]).stdout.splitlines()[0]}) + "\n")
     shutil.rmtree(store, ignore_errors=True)
     part.rename(store)
 

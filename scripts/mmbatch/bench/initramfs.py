@@ -40,7 +40,7 @@ def busybox(arch: conf.Arch) -> Path:
     work = target.with_name(".busybox.part")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    debian.unpack("busybox-static", work, SUITE,
+    debian.unpack(["busybox-static"], work, SUITE,
                   DEBIAN_ARCH[arch.name] if kernel.cross(arch) else "")
     found = next(path for path in (work / "x/bin/busybox", work / "x/usr/bin/busybox")
                  if path.exists())

@@ -91,6 +91,44 @@ class Verify(Sandbox):
         suites.write_text(suites.read_text().replace("x86_64 = 3", "x86_64 = 4"))
         self.assertIn("at least 4", self.verify(expect=7).stderr)
 
+    def more_boots(self, text: str) -> None:
+        suites = self.root / "kunit/suites.toml"
+        suites.write_text(suites.read_text() + f"boots = [ {text} ]\n")
+
+    def test_0_a_suite_that_is_booted_again(self) -> None:
+        self.more_boots('{ name = "other", arches = ["x86_64"], args = ["clearcpuid=x"], '
+                        'machine = ["-cpu", "max"], says = "QEMU .*-cpu max" }')
+        done = self.verify(expect=0)
+        self.assertEqual(self.last_line(done), "6 passed, 0 failed, 0 skipped")
+        self.assertIn("all, other", done.stdout)
+        said = (self.root / "build/runs/latest/v7.3/all/x86_64/demo-other/commands.sh").read_text()
+        self.assertIn("-cpu max", said)
+        self.assertIn("clearcpuid=x", said)
+        self.assertIn("kunit.filter_glob=demo", said)
+
+    def test_0_what_the_plain_boot_has_tested(self) -> None:
+        self.more_boots('{ name = "other", arches = ["x86_64"], says = "Subtest: d.mo" }')
+        done = self.verify(expect=0)
+        self.assertEqual(self.last_line(done), "3 passed, 0 failed, 0 skipped")
+
+    def test_7_a_boot_that_is_not_what_it_is_for(self) -> None:
+        self.more_boots('{ name = "other", arches = ["x86_64"], says = "MOPS" }')
+        self.assertIn("demo does not say 'MOPS'", self.verify(expect=7).stderr)
+
+    def test_0_an_emulator_that_cannot_be_had_is_a_skip(self) -> None:
+        self.more_boots('{ name = "mops", arches = ["x86_64"], says = "MOPS", '
+                        'qemu = { least = 999, suite = "none" } }')
+        folder = self.folder / "no-apt"
+        self.write(folder / "apt-get", "#!/bin/sh\nexit 100\n")
+        (folder / "apt-get").chmod(0o755)
+        done = self.verify(expect=0, PATH=f"{folder}:{self.env['PATH']}")
+        self.assertEqual(self.last_line(done), "3 passed, 0 failed, 1 skipped")
+        self.assertIn("not run: ", done.stderr)
+
+    def test_2_a_boot_with_a_word_unknown(self) -> None:
+        self.more_boots('{ name = "other", arches = ["x86_64"], says = "x", speed = 1 }')
+        self.assertIn("speed", self.verify(expect=2).stderr)
+
     def test_8_a_queue_that_does_not_apply(self) -> None:
         patch = next(self.root.glob("patches/v7.3/change/*.patch"))
         patch.write_text(patch.read_text().replace(" line 18\n", " line eighteen\n"))

@@ -42,7 +42,7 @@ elif options.command == "build":
         path.write_text(text)
         path.chmod(0o755)
 else:
-    said = options.console.read_bytes()
+    said = re.sub(rb"\AQEMU .*\n", b"", options.console.read_bytes())
     for path in pathlib.Path(os.environ["MMB_DATA"]).glob("*.console.log"):
         if path.read_bytes() == said:
             options.json.write_bytes(path.with_name(
