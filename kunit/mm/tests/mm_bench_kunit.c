@@ -322,6 +322,12 @@ static const unsigned long each_order[] = {
 	0, BIT(2), BIT(3), BIT(4), BIT(5), BIT(6), BIT(7), BIT(8), ONE_PMD
 };
 
+/* The folios of others may have it. */
+static const unsigned long each_folio_order[] = {
+	0, BIT(1), BIT(2), BIT(3), BIT(4), BIT(5), BIT(6), BIT(7), BIT(8),
+	ONE_PMD
+};
+
 /* As many as a system may have enabled, without folios that a PMD maps. */
 static const unsigned long many_orders[] = { GENMASK(8, 2) };
 
@@ -331,6 +337,7 @@ static const unsigned long each_and_many[] = {
 };
 
 KUNIT_ARRAY_PARAM(each_order, each_order, describe);
+KUNIT_ARRAY_PARAM(each_folio_order, each_folio_order, describe);
 KUNIT_ARRAY_PARAM(many_orders, many_orders, describe);
 KUNIT_ARRAY_PARAM(each_and_many, each_and_many, describe);
 
@@ -348,7 +355,7 @@ static struct kunit_case mm_bench_cases[] = {
 	WORKLOAD(fault_sequential, each_and_many),
 	WORKLOAD(fault_sparse, many_orders),
 	WORKLOAD(madv_free, each_order),
-	WORKLOAD(folio_zero, each_order),
+	WORKLOAD(folio_zero, each_folio_order),
 	{}
 };
 

@@ -16,6 +16,7 @@
 #include <kunit/visibility.h>
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/falloc.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kstrtox.h>
@@ -26,6 +27,7 @@
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/shmem_fs.h>
+#include <linux/sizes.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -400,14 +402,14 @@ unsigned long mm_kunit_mthp_stat(int order, enum mthp_stat_item item)
 }
 EXPORT_SYMBOL_IF_KUNIT(mm_kunit_mthp_stat);
 
-#if defined(CONFIG_SHMEM) || defined(CONFIG_MEMCG)
+#if defined(CONFIG_SHMEM) || defined(CONFIG_MEMCG) || defined(CONFIG_HUGETLBFS)
 static void put_mount(void *context)
 {
 	mntput(context);
 }
 
 /*
- * A mount that nobody else sees. Both callers' file systems are built in, so
+ * A mount that nobody else sees. All callers' file systems are built in, so
  * the reference that get_fs_type() takes on their module is none.
  */
 static struct vfsmount *private_mount(struct kunit *test, const char *type,
@@ -430,6 +432,47 @@ static struct vfsmount *private_mount(struct kunit *test, const char *type,
 	err = kunit_add_action_or_reset(test, put_mount, mnt);
 
 	return err ? ERR_PTR(err) : mnt;
+}
+#endif
+
+#if defined(CONFIG_MEMCG) || defined(CONFIG_HUGETLBFS)
+static struct file *open_file(struct vfsmount *mnt, const char *name, int flags)
+{
+	const struct path root = { .mnt = mnt, .dentry = mnt->mnt_root };
+
+	return file_open_root(&root, name, flags, 0600);
+}
+
+static int write_file(struct vfsmount *mnt, const char *name, const char *val)
+{
+	struct file *file = open_file(mnt, name, O_WRONLY);
+	loff_t pos = 0;
+	ssize_t ret;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	ret = kernel_write(file, val, strlen(val), &pos);
+	fput(file);
+
+	return ret < 0 ? ret : 0;
+}
+
+static int read_file(struct vfsmount *mnt, const char *name, char *buf,
+		     size_t size)
+{
+	struct file *file = open_file(mnt, name, O_RDONLY);
+	loff_t pos = 0;
+	ssize_t ret;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	ret = kernel_read(file, buf, size - 1, &pos);
+	fput(file);
+	if (ret < 0)
+		return ret;
+
+	buf[ret] = '\0';
+	return 0;
 }
 #endif
 
@@ -482,6 +525,130 @@ struct file *mm_kunit_shmem_file(struct kunit *test, unsigned int order)
 EXPORT_SYMBOL_IF_KUNIT(mm_kunit_shmem_file);
 #endif /* CONFIG_SHMEM */
 
+#ifdef CONFIG_HUGETLBFS
+struct huge_pool {
+	struct vfsmount *mnt;
+	unsigned long size;
+	unsigned long nr;
+};
+
+static void pool_attr(const struct huge_pool *pool, const char *attr,
+		      char *name, size_t len)
+{
+	snprintf(name, len, "kernel/mm/hugepages/hugepages-%lukB/%s",
+		 pool->size / SZ_1K, attr);
+}
+
+static int pool_read(const struct huge_pool *pool, const char *attr,
+		     unsigned long *val)
+{
+	char name[64], buf[32];
+	int err;
+
+	pool_attr(pool, attr, name, sizeof(name));
+	err = read_file(pool->mnt, name, buf, sizeof(buf));
+
+	return err ?: kstrtoul(strim(buf), 10, val);
+}
+
+static int pool_resize(const struct huge_pool *pool, unsigned long nr)
+{
+	char name[64], buf[32];
+
+	pool_attr(pool, "nr_hugepages", name, sizeof(name));
+	snprintf(buf, sizeof(buf), "%lu", nr);
+
+	return write_file(pool->mnt, name, buf);
+}
+
+static void pool_restore(void *context)
+{
+	int err = pool_resize(context, ((struct huge_pool *)context)->nr);
+
+	if (err)
+		pr_err("cannot put back the number of huge pages: %pe\n",
+		       ERR_PTR(err));
+}
+
+/* Whether there is a huge page that nobody uses or counts on */
+static bool pool_has_page(const struct huge_pool *pool)
+{
+	unsigned long nr_free, resv;
+
+	return !pool_read(pool, "free_hugepages", &nr_free) &&
+	       !pool_read(pool, "resv_hugepages", &resv) && nr_free > resv;
+}
+
+static bool pool_get_page(struct kunit *test, unsigned long size)
+{
+	struct huge_pool *pool;
+	int err;
+
+	pool = kunit_kzalloc(test, sizeof(*pool), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pool);
+	pool->size = size;
+	pool->mnt = private_mount(test, "sysfs", NULL);
+	if (IS_ERR(pool->mnt) || pool_read(pool, "nr_hugepages", &pool->nr))
+		return false;
+
+	if (pool_has_page(pool))
+		return true;
+
+	err = kunit_add_action_or_reset(test, pool_restore, pool);
+	KUNIT_ASSERT_EQ(test, err, 0);
+	pool_resize(pool, pool->nr + 1);
+
+	return pool_has_page(pool);
+}
+
+static void put_hugetlb_file(void *context)
+{
+	struct file *file = context;
+
+	/* The inode goes away later, the huge page must not. */
+	vfs_fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+		      i_size_read(file_inode(file)));
+	fput(file);
+}
+
+/**
+ * mm_kunit_hugetlb_file() - make an empty file for a huge page
+ * @test: The test.
+ * @size: Size of the huge page in bytes.
+ *
+ * Sees to it that there is a huge page for the file, which the first access
+ * will allocate; if need be, the pool has one more until the end of the test.
+ *
+ * Context: Thread of the test.
+ * Return: The file, open for reading and writing until the end of the test, or
+ *	NULL where the machine has no huge page of this size to give.
+ */
+struct file *mm_kunit_hugetlb_file(struct kunit *test, unsigned long size)
+{
+	struct vfsmount *mnt;
+	struct file *file;
+	char options[32];
+	int err;
+
+	if (!pool_get_page(test, size))
+		return NULL;
+
+	snprintf(options, sizeof(options), "pagesize=%lu", size);
+	mnt = private_mount(test, "hugetlbfs", options);
+	KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(mnt), "cannot mount hugetlbfs: %pe",
+			       mnt);
+
+	file = open_file(mnt, "mm_kunit", O_RDWR | O_CREAT);
+	KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(file), "cannot make a file: %pe",
+			       file);
+	err = kunit_add_action_or_reset(test, put_hugetlb_file, file);
+	KUNIT_ASSERT_EQ(test, err, 0);
+
+	return file;
+}
+EXPORT_SYMBOL_IF_KUNIT(mm_kunit_hugetlb_file);
+#endif /* CONFIG_HUGETLBFS */
+
 #ifdef CONFIG_MEMCG
 #define MEMCG_NAME "mm_kunit"
 
@@ -490,49 +657,6 @@ struct mm_kunit_memcg {
 	bool made;
 	bool enabled;
 };
-
-static int cgroup_write(struct mm_kunit_memcg *memcg, const char *name,
-			const char *val)
-{
-	const struct path root = {
-		.mnt = memcg->mnt,
-		.dentry = memcg->mnt->mnt_root,
-	};
-	struct file *file;
-	loff_t pos = 0;
-	ssize_t ret;
-
-	file = file_open_root(&root, name, O_WRONLY, 0);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	ret = kernel_write(file, val, strlen(val), &pos);
-	fput(file);
-
-	return ret < 0 ? ret : 0;
-}
-
-static int cgroup_read(struct mm_kunit_memcg *memcg, const char *name,
-		       char *buf, size_t size)
-{
-	const struct path root = {
-		.mnt = memcg->mnt,
-		.dentry = memcg->mnt->mnt_root,
-	};
-	struct file *file;
-	loff_t pos = 0;
-	ssize_t ret;
-
-	file = file_open_root(&root, name, O_RDONLY, 0);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	ret = kernel_read(file, buf, size - 1, &pos);
-	fput(file);
-	if (ret < 0)
-		return ret;
-
-	buf[ret] = '\0';
-	return 0;
-}
 
 static int cgroup_mkdir(struct mm_kunit_memcg *memcg)
 {
@@ -577,7 +701,7 @@ static void memcg_undo(void *context)
 		pr_err("cannot remove the cgroup: %pe\n", ERR_PTR(ret));
 
 	if (memcg->enabled)
-		cgroup_write(memcg, "cgroup.subtree_control", "-memory");
+		write_file(memcg->mnt, "cgroup.subtree_control", "-memory");
 }
 
 /**
@@ -610,15 +734,15 @@ struct mm_kunit_memcg *mm_kunit_memcg_enter(struct kunit *test,
 	err = kunit_add_action_or_reset(test, memcg_undo, memcg);
 	KUNIT_ASSERT_EQ(test, err, 0);
 
-	err = cgroup_read(memcg, "cgroup.controllers", buf, sizeof(buf));
+	err = read_file(memcg->mnt, "cgroup.controllers", buf, sizeof(buf));
 	KUNIT_ASSERT_EQ(test, err, 0);
 	if (!strstr(buf, "memory"))
 		kunit_skip(test, "no memory controller in cgroup version 2");
 
-	err = cgroup_read(memcg, "cgroup.subtree_control", buf, sizeof(buf));
+	err = read_file(memcg->mnt, "cgroup.subtree_control", buf, sizeof(buf));
 	KUNIT_ASSERT_EQ(test, err, 0);
 	if (!strstr(buf, "memory")) {
-		err = cgroup_write(memcg, "cgroup.subtree_control", "+memory");
+		err = write_file(memcg->mnt, "cgroup.subtree_control", "+memory");
 		KUNIT_ASSERT_EQ(test, err, 0);
 		memcg->enabled = true;
 	}
@@ -628,9 +752,9 @@ struct mm_kunit_memcg *mm_kunit_memcg_enter(struct kunit *test,
 	memcg->made = true;
 
 	snprintf(buf, sizeof(buf), "%lu", max_pages * PAGE_SIZE);
-	err = cgroup_write(memcg, MEMCG_NAME "/memory.max", buf);
+	err = write_file(memcg->mnt, MEMCG_NAME "/memory.max", buf);
 	KUNIT_ASSERT_EQ(test, err, 0);
-	err = cgroup_write(memcg, MEMCG_NAME "/cgroup.procs", "0");
+	err = write_file(memcg->mnt, MEMCG_NAME "/cgroup.procs", "0");
 	KUNIT_ASSERT_EQ(test, err, 0);
 
 	return memcg;
@@ -652,8 +776,8 @@ unsigned long mm_kunit_memcg_pages(struct kunit *test,
 	char buf[32];
 	int err;
 
-	err = cgroup_read(memcg, MEMCG_NAME "/memory.current", buf,
-			  sizeof(buf));
+	err = read_file(memcg->mnt, MEMCG_NAME "/memory.current", buf,
+			sizeof(buf));
 	KUNIT_ASSERT_EQ(test, err, 0);
 	err = kstrtoul(strim(buf), 10, &bytes);
 	KUNIT_ASSERT_EQ(test, err, 0);
@@ -674,7 +798,7 @@ EXPORT_SYMBOL_IF_KUNIT(mm_kunit_memcg_pages);
  */
 void mm_kunit_memcg_leave(struct kunit *test, struct mm_kunit_memcg *memcg)
 {
-	KUNIT_EXPECT_EQ(test, 0, cgroup_write(memcg, "cgroup.procs", "0"));
+	KUNIT_EXPECT_EQ(test, 0, write_file(memcg->mnt, "cgroup.procs", "0"));
 }
 EXPORT_SYMBOL_IF_KUNIT(mm_kunit_memcg_leave);
 #endif /* CONFIG_MEMCG */

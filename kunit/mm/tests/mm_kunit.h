@@ -57,6 +57,7 @@ void mm_kunit_anon_orders(unsigned long orders);
 unsigned long mm_kunit_mthp_stat(int order, enum mthp_stat_item item);
 
 struct file *mm_kunit_shmem_file(struct kunit *test, unsigned int order);
+struct file *mm_kunit_hugetlb_file(struct kunit *test, unsigned long size);
 
 struct mm_kunit_memcg *mm_kunit_memcg_enter(struct kunit *test,
 					    unsigned int max_pages);
