@@ -407,39 +407,38 @@ static const void *order_gen_params(struct kunit *test, const void *prev,
 				      ilog2(MAX_FOLIO_PAGES)), desc);
 }
 
-static void each_page_is_handed_over_once(struct kunit *test)
+static bool each_call_has_its_address(const struct seam *seam)
+{
+	return !seam->misplaced;
+}
+
+/* Expect something of a folio's zeroing, wherever the user's address is. */
+static void expect_for_each_hint(struct kunit *test,
+				 bool (*holds)(const struct seam *seam))
 {
 	struct seam *seam = seam_of_calls(test, true);
-	unsigned int i;
 	unsigned long page;
+	unsigned int i;
 
 	seam_set_folio(test, seam, param_order(test));
 	for (page = 0; page < seam->nr; page = next_hint(seam, page)) {
 		for (i = 0; i < ARRAY_SIZE(offsets); i++) {
 			zero_at(seam, page, offsets[i]);
-			KUNIT_EXPECT_TRUE_MSG(test,
-					      each_page_handled_once(seam),
+			KUNIT_EXPECT_TRUE_MSG(test, holds(seam),
 					      "hint %lu pages + %u bytes", page,
 					      offsets[i]);
 		}
 	}
 }
 
+static void each_page_is_handed_over_once(struct kunit *test)
+{
+	expect_for_each_hint(test, each_page_handled_once);
+}
+
 static void page_is_handed_over_with_its_address(struct kunit *test)
 {
-	struct seam *seam = seam_of_calls(test, true);
-	unsigned int i;
-	unsigned long page;
-
-	seam_set_folio(test, seam, param_order(test));
-	for (page = 0; page < seam->nr; page = next_hint(seam, page)) {
-		for (i = 0; i < ARRAY_SIZE(offsets); i++) {
-			zero_at(seam, page, offsets[i]);
-			KUNIT_EXPECT_EQ_MSG(test, seam->misplaced, 0,
-					    "hint %lu pages + %u bytes", page,
-					    offsets[i]);
-		}
-	}
+	expect_for_each_hint(test, each_call_has_its_address);
 }
 
 static void each_page_is_handed_over_once_in_batches(struct kunit *test)
