@@ -114,6 +114,7 @@ class Verify(Sandbox):
     def test_7_a_boot_that_is_not_what_it_is_for(self) -> None:
         self.more_boots('{ name = "other", arches = ["x86_64"], says = "MOPS" }')
         self.assertIn("demo does not say 'MOPS'", self.verify(expect=7).stderr)
+        self.verify("--suite", "demo.one*", expect=0)
 
     def test_0_an_emulator_that_cannot_be_had_is_a_skip(self) -> None:
         self.more_boots('{ name = "mops", arches = ["x86_64"], says = "MOPS", '
