@@ -139,7 +139,7 @@ def problems() -> Iterator[str]:
         made = record.read(path)
         if record.derive(made) != made["results"]:
             yield f"{path.relative_to(conf.ROOT)}: the results do not follow from the lines"
-        if not made["quick"] and report.name_of(path) not in report.shown(page):
+        if report.is_shown(made) and report.name_of(path) not in report.shown(page):
             yield f"{where}: does not show {report.name_of(path)}"
     if report.rendered(page) != page:
         yield f"{where}: differs from the records; scripts/bench --keep writes its tables"

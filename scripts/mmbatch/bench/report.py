@@ -53,10 +53,15 @@ def keep(made: dict[str, Any]) -> None:
     """Put a record, its plot and its table into Documentation/results."""
     target = record.path_of(made)
     record.write(made, target)
-    if not made["quick"]:       # that is for --check alone
+    if is_shown(made):
         plot.draw(made, target.with_suffix(".svg"))
         refresh()
     note(f"kept as {target}")
+
+
+def is_shown(made: dict[str, Any]) -> bool:
+    """Whether people see a record; the quick one of a whole queue is for --check alone."""
+    return made["narrowed"] or not made["quick"]
 
 
 def name_of(path: Path) -> str:
@@ -121,8 +126,8 @@ def refresh() -> None:
     text = PAGE.read_text()
     for path in record.kept():
         name, made = name_of(path), record.read(path)
-        if name not in shown(text) and not made["quick"]:
+        if name not in shown(text) and is_shown(made):
             title = f"{made['base']}: {made['kind']}" + (
-                f", {' and '.join(made['topics'])}" if made["narrowed"] else "")
+                f", {' and '.join(made['topics'][1:])} alone" if made["narrowed"] else "")
             text += f"\n{title}\n{'-' * len(title)}\n\n.. begin {name}\n.. end {name}\n"
     PAGE.write_text(rendered(text))
