@@ -7,6 +7,7 @@ from pathlib import Path
 
 from . import conf, debian, provide, series, tree
 from .cli import say
+from .cmd_verify import DEBUG
 
 EPILOG = """\
 A base's tree comes from the first of: --tree; the cache
@@ -20,7 +21,7 @@ exit status: 0 all is there, 2 usage, 9 a package or a source cannot be had,
 
 # What only a debug fragment needs is installed by scripts/verify --debug.
 USUAL = [job for job in conf.packages()
-         if not (conf.ROOT / f"configs/debug/{job}.config").exists()]
+         if not (DEBUG / f"{job}.config").exists()]
 
 
 def main(arguments: list[str] | None = None) -> int:

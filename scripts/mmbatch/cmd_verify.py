@@ -17,7 +17,6 @@ from typing import Iterable
 from . import boot, conf, debian, kernel, machine, patchqueue, provide, results, series, tree
 from .cli import Failure, Status, command_line, duration, note, progress, say, worst
 from .options import add_bases, add_source
-from .sources import sha256
 
 EPILOG = """\
 Every run has a folder build/runs/DATE-N with config, build log, raw console,
@@ -117,7 +116,7 @@ def run_one(base: conf.Base, arch: conf.Arch, step: Step, tree_: Path, folder: P
              else f"{label}: kernel is up to date")
         found[0].seconds["build"] = round(time.monotonic() - begun, 1)
         (folder / "config").write_bytes(build.config.read_bytes())
-        found[0].image = sha256(build.image)
+        found[0].image = kernel.stamp(build)["image"]
         if not chosen:
             found[0].messages.append("built; it has no suite yet")
             return found

@@ -118,11 +118,16 @@ def key(build: Build, state: str = "") -> str:
     return digest.hexdigest()
 
 
+def stamp(build: Build) -> dict[str, str]:
+    """What the folder was built from, `key`, and the SHA-256 of the `image` it gave."""
+    return json.loads((build.out / STAMP).read_text())
+
+
 def up_to_date(build: Build, wanted: str) -> bool:
     """Whether the folder holds the image of this very key."""
     try:
-        stamp = json.loads((build.out / STAMP).read_text())
-        return stamp["key"] == wanted and stamp["image"] == sha256(build.image)
+        made = stamp(build)
+        return made["key"] == wanted and made["image"] == sha256(build.image)
     except (OSError, ValueError, KeyError):
         return False
 
