@@ -30,7 +30,7 @@ def problems(patch: Path) -> Iterator[str]:
     for name in ("From", "Date", "Subject"):
         if not re.search(rf"^{name}: \S", header, re.MULTILINE):
             yield f"{patch}: no {name}: header"
-    if not re.search(r"^Subject: (=\?|\[PATCH\] [\w/+,.-]+(?: [\w-]+)?: \S)", header, re.MULTILINE):
+    if not re.search(r"^Subject: (=\?|\[PATCH\] [\w/+,.-]+(?: [\w-]+){0,2}: \S)", header, re.MULTILINE):
         yield f"{patch}: the subject is not '[PATCH] subsystem: what it does'"
     end = next((n for n in range(blank, len(lines)) if lines[n] == "---"), len(lines))
     yield from _changelog(patch, lines, blank + 1, end)
