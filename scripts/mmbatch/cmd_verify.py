@@ -64,7 +64,7 @@ def suites_of(base: conf.Base, arch: str, step: Step) -> dict[str, conf.Suite]:
     """The suites that the kernel of this base, arch and step is built with."""
     names = [topic.name for topic in step.topics]
     return {name: suite for name, suite in conf.suites().items() if not suite.benchmark
-            and base.name in suite.bases and arch in suite.cases and suite.topic in names}
+            and suite.on(base.name, arch) and suite.topic in names}
 
 
 def narrowed(suites: dict[str, conf.Suite], pattern: str | None) -> dict[str, conf.Suite]:
@@ -149,7 +149,7 @@ def boot_one(result: results.Result, build: kernel.Build, machine_: tuple[conf.A
                                   folder / "kunit.log")
     narrow = step.partial or "." in (options.suite or "") or options.as_is
     names = [topic.name for topic in step.topics]
-    results.judge(result, outcome, {name: 1 if narrow else suite.least(arch.name, names)
+    results.judge(result, outcome, {name: 1 if narrow else suite.least(result.base, arch.name, names)
                                     for name, suite in suites.items()}, conf.suites())
     if outcome.code is None and result.accel == "kvm":
         result.messages.append("KVM may be to blame: try --accel tcg")
@@ -187,8 +187,9 @@ def boot_more(plain: results.Result, said: str, build: kernel.Build, suites: Ite
         return result
 
     with ThreadPoolExecutor(kernel.jobs()) as pool:
-        futures = [pool.submit(one, suite, extra) for suite in suites for extra in suite.boots
-                   if plain.arch in extra.arches and not re.search(extra.says, said)]
+        futures = [pool.submit(one, suite, extra) for suite in suites
+                   for extra in suite.boots_on(plain.base, plain.arch)
+                   if not re.search(extra.says, said)]
         try:
             return [future.result() for future in futures]
         finally:

@@ -58,6 +58,7 @@ class Boot:
     name: str
     arches: tuple[str, ...]
     says: str                   # a regular expression
+    bases: tuple[str, ...] = ()     # none: every base
     args: tuple[str, ...] = ()
     machine: tuple[str, ...] = ()
     qemu: dict[str, Any] = field(default_factory=dict)
@@ -70,17 +71,25 @@ class Suite:
     name: str
     symbol: str
     topic: str
-    bases: tuple[str, ...]
-    cases: dict[str, int]
-    added: dict[str, dict[str, int]] = field(default_factory=dict)
+    cases: dict[str, dict[str, int]]            # base -> arch -> number
+    added: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)   # base -> topic ->
     skips: tuple[dict[str, Any], ...] = ()
     boots: tuple[Boot, ...] = ()
     benchmark: bool = False     # for scripts/bench; scripts/verify leaves it out
 
-    def least(self, arch: str, topics: list[str]) -> int:
+    def on(self, base: str, arch: str) -> bool:
+        """Whether the queue of `base` has the suite, and `arch` cases of it."""
+        return arch in self.cases.get(base, {})
+
+    def least(self, base: str, arch: str, topics: list[str]) -> int:
         """Least number of cases that must run with these topics applied."""
-        return self.cases.get(arch, 0) + sum(
-            cases.get(arch, 0) for topic, cases in self.added.items() if topic in topics)
+        return self.cases[base].get(arch, 0) + sum(
+            cases.get(arch, 0) for topic, cases in self.added.get(base, {}).items()
+            if topic in topics)
+
+    def boots_on(self, base: str, arch: str) -> list[Boot]:
+        return [boot for boot in self.boots
+                if arch in boot.arches and (not boot.bases or base in boot.bases)]
 
     def may_skip(self, arch: str, case: str) -> bool:
         return any(fnmatch.fnmatchcase(case, skip["case"]) and arch in skip["arches"]

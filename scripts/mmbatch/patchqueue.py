@@ -16,7 +16,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from . import conf, mail, series
+from . import conf, mail, series, suitefiles
 from .cli import Failure, Status, note, run
 from .tree import BASE_REF, Scratch, check_version, git, require_clean, resolve
 
@@ -182,7 +182,7 @@ def refresh(tree: Path, base: conf.Base, root: Path = conf.ROOT) -> list[Path]:
             changed += mirror_folder(new / name, base.queue / name)
     # The branch is what these patches give; apply has nothing to do.
     git(tree, "update-ref", APPLIED + series.content_key(start, series.read(base)), tip)
-    return changed + refresh_suites(tree, start, tip, root / "kunit")
+    return changed + refresh_suites(root / "kunit", conf.queued_bases())
 
 
 def write(path: Path, content: bytes) -> bool:
@@ -207,19 +207,13 @@ def mirror_folder(source: Path, target: Path) -> list[Path]:
     return changed
 
 
-def refresh_suites(tree: Path, start: str, tip: str, kunit: Path) -> list[Path]:
-    """Write what the branch adds below mm/tests/ as plain files."""
-    names = git(tree, "diff", "--name-only", "--diff-filter=d", start, tip,
-                "--", conf.SUITE_PREFIX).splitlines()
-    changed = []
-    for name in names:
-        content = run(["git", "-C", tree, "cat-file", "blob", f"{tip}:{name}"], text=False).stdout
-        if write(kunit / name, content):
-            changed.append(kunit / name)
-    for path in sorted((kunit / conf.SUITE_PREFIX).rglob("*")):
-        if path.is_file() and str(path.relative_to(kunit)) not in names:
-            path.unlink()
-            changed.append(path)
+def refresh_suites(kunit: Path, bases: list[conf.Base]) -> list[Path]:
+    """Write what the queues have below mm/tests/ as plain files."""
+    wanted = suitefiles.wanted(bases)
+    changed = [kunit / name for name, content in wanted.items() if write(kunit / name, content)]
+    for name in sorted({*suitefiles.shown(kunit)} - {*wanted}):
+        (kunit / name).unlink()
+        changed.append(kunit / name)
     return changed
 
 

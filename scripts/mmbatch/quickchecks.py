@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 import fnmatch
 import re
-import tempfile
 from pathlib import Path
 from typing import Iterator
 
-from . import conf, mail, patchfile, series
+from . import conf, mail, patchfile, series, suitefiles
 from .cli import run
 
 
 def tables() -> Iterator[str]:
     """The TOML files agree with each other and with the files they name."""
-    topics = {topic.name for base in conf.queued_bases() for topic in series.read(base)}
     for base in conf.bases().values():
         for arch in base.arches:
             if arch not in conf.arches():
@@ -26,23 +24,28 @@ def tables() -> Iterator[str]:
             yield f"{where}: no kunit/{conf.SUITE_PREFIX}{name}_kunit.c"
         if not suite.benchmark and suite.symbol != f"{name.upper()}_KUNIT_TEST":
             yield f"{where}: symbol {suite.symbol} is not {name.upper()}_KUNIT_TEST"
-        for topic in [suite.topic, *suite.added]:
-            if topic not in topics:
-                yield f"{where}: no topic {topic!r}"
-        for base in suite.bases:
+        known = set()
+        for base in dict.fromkeys([*suite.cases, *suite.added]):
             if base not in conf.bases():
                 yield f"{where}: no base {base!r}"
-            elif f"+config {suite.symbol}\n" not in "".join(
-                    patch.read_text(errors="replace") for topic in series.read(conf.bases()[base])
+                continue
+            topics = series.read(conf.bases()[base])
+            added = suite.added.get(base, {})
+            for topic in {suite.topic, *added} - {topic.name for topic in topics}:
+                yield f"{where}: no topic {topic!r} for {base}"
+            if f"+config {suite.symbol}\n" not in "".join(
+                    patch.read_text(errors="replace") for topic in topics
                     for patch in topic.patches):
                 yield f"{where}: no patch for {base} adds config {suite.symbol}"
-        for arch in {*suite.cases, *(a for added in suite.added.values() for a in added),
-                     *(a for skip in suite.skips for a in skip["arches"])}:
+            known |= {*suite.cases.get(base, {}), *(a for more in added.values() for a in more)}
+        for arch in known | {a for skip in suite.skips for a in skip["arches"]}:
             if arch not in conf.arches():
                 yield f"{where}: no arch {arch!r}"
         for boot in suite.boots:
-            if unknown := set(boot.arches) - set(suite.cases):
+            if unknown := set(boot.arches) - known:
                 yield f"{where}: boot {boot.name}: no cases on {', '.join(sorted(unknown))}"
+            for base in set(boot.bases) - set(suite.cases):
+                yield f"{where}: boot {boot.name}: no cases for {base}"
             if boot.front and not (conf.ROOT / boot.front).exists():
                 yield f"{where}: boot {boot.name}: no file {boot.front}"
         for skip in suite.skips:
@@ -84,32 +87,16 @@ def mails() -> Iterator[str]:
 
 def drift() -> Iterator[str]:
     """What the patches put below mm/tests/ is what kunit/ shows, byte for byte."""
-    shown = conf.ROOT / "kunit"
-    for base in conf.queued_bases():
-        with tempfile.TemporaryDirectory() as temporary:
-            made = Path(temporary)
-            run(["git", "-C", made, "init", "--quiet"])
-            for topic in series.read(base):
-                for patch in topic.patches:
-                    if not any(path.startswith(conf.SUITE_PREFIX)
-                               for path in series.touched([patch])):
-                        continue
-                    done = run(["git", "-C", made, "apply",
-                                f"--include={conf.SUITE_PREFIX}*", patch], check=False)
-                    if done.returncode:
-                        yield f"{patch}: does not apply on the ones before it: {done.stderr.strip()}"
-                        return
-            names = {str(path.relative_to(folder)) for folder in (made, shown)
-                     for path in (folder / conf.SUITE_PREFIX).rglob("*") if path.is_file()}
-            for name in sorted(names):
-                ours, theirs = shown / name, made / name
-                if not ours.exists():
-                    yield f"kunit/{name}: not there, but the queue for {base.name} has it"
-                elif not theirs.exists():
-                    yield f"kunit/{name}: the queue for {base.name} does not have it"
-                elif ours.read_bytes() != theirs.read_bytes():
-                    yield f"kunit/{name}: differs from the queue for {base.name}; " \
-                          "edit on the branch, then scripts/queue refresh"
+    wanted = suitefiles.wanted(conf.queued_bases())
+    shown = suitefiles.shown(conf.ROOT / "kunit")
+    for name in sorted({*wanted, *shown}):
+        if name not in shown:
+            yield f"kunit/{name}: not there, but a queue has it"
+        elif name not in wanted:
+            yield f"kunit/{name}: no queue has it"
+        elif shown[name] != wanted[name]:
+            yield f"kunit/{name}: differs from the queue; edit on the branch, then " \
+                  "scripts/queue refresh"
 
 
 def texts() -> Iterator[str]:

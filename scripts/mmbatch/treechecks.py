@@ -78,7 +78,7 @@ class Queue:
     def suites(self) -> dict[str, conf.Suite]:
         """The suites of the queue, benchmarks included."""
         return {name: suite for name, suite in conf.suites().items()
-                if self.base.name in suite.bases}
+                if self.base.name in suite.cases}
 
     def build(self, variant: str) -> kernel.Build:
         """The kernel of the whole queue, in a build folder of its own."""

@@ -75,9 +75,11 @@ def _cases() -> list[float]:
     """Cases of a suite on an architecture, with its topic alone and with others."""
     counts: set[float] = set()
     for suite in conf.suites().values():
-        for arch, least in suite.cases.items():
-            counts |= {least, suite.least(arch, list(suite.added)),
-                       *(added.get(arch, 0) for added in suite.added.values())}
+        for base, cases in suite.cases.items():
+            added = suite.added.get(base, {})
+            for arch, least in cases.items():
+                counts |= {least, suite.least(base, arch, list(added)),
+                           *(more.get(arch, 0) for more in added.values())}
     return sorted(counts)
 
 

@@ -78,7 +78,7 @@ class Job:
 
 def benchmarks(base: conf.Base, arch: conf.Arch) -> dict[str, conf.Suite]:
     return {name: suite for name, suite in conf.suites().items() if suite.benchmark
-            and base.name in suite.bases and arch.name in suite.cases}
+            and suite.on(base.name, arch.name)}
 
 
 def build_of(base: conf.Base, arch: conf.Arch) -> kernel.Build:

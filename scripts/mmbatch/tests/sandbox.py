@@ -31,8 +31,7 @@ SUITES = """\
 [demo]
 symbol = "DEMO_KUNIT_TEST"
 topic = "kunit"
-bases = ["v7.3"]
-cases = { x86_64 = 3 }
+cases."v7.3" = { x86_64 = 3 }
 """
 RESULTS = {
     "results.rst": "=======\nResults\n=======\n\n.. begin published\n\n"

@@ -39,7 +39,7 @@ class Bench(Sandbox):
         super().setUp()
         self.write(self.root / "kunit/suites.toml", (self.root / "kunit/suites.toml").read_text()
                    + '[demo_bench]\nsymbol = "DEMO_KUNIT_TEST"\ntopic = "kunit"\n'
-                   'bases = ["v7.3"]\ncases = { x86_64 = 2 }\nbenchmark = true\n')
+                   'cases."v7.3" = { x86_64 = 2 }\nbenchmark = true\n')
         packages = self.root / "configs/packages.toml"
         packages.write_text(packages.read_text() + "[bench]\n")
         for fragment in (self.root / "configs/bench").glob("*.config"):

@@ -78,7 +78,7 @@ class Console(unittest.TestCase):
         result.suites = {"demo": [results.Case(f"c{n}", status)
                                   for n, status in enumerate(cases)]}
         results.judge(result, boot.Outcome(code, 7.0, text), {"demo": least},
-                      {"demo": conf.Suite("demo", "D", "kunit", ("v7.3",), {"x86_64": 3},
+                      {"demo": conf.Suite("demo", "D", "kunit", {"v7.3": {"x86_64": 3}},
                                           skips=({"case": "c9", "arches": ("x86_64",),
                                                   "reason": "r"},))})
         return result
