@@ -29,6 +29,10 @@
 #include <asm/sysreg.h>
 #endif
 
+#include "mm_kunit.h"
+
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");
+
 #define PATTERN 0xa5
 
 /* Pages on both sides of a range */
@@ -109,63 +113,18 @@ static struct buffer *vmalloc_buffer(struct kunit *test, unsigned int nr)
 	return buf;
 }
 
-static void free_buddy(void *context)
-{
-	struct buffer *buf = context;
-
-	__free_pages(buf->page, get_order(buf->nr * PAGE_SIZE));
-}
-
-static struct buffer *buddy_buffer(struct kunit *test, unsigned int nr,
-				   gfp_t gfp)
-{
-	struct buffer *buf = buffer_alloc(test, nr);
-	int err;
-
-	buf->page = alloc_pages(gfp, get_order(nr * PAGE_SIZE));
-	KUNIT_ASSERT_NOT_NULL(test, buf->page);
-	err = kunit_add_action_or_reset(test, free_buddy, buf);
-	KUNIT_ASSERT_EQ(test, err, 0);
-
-	return buf;
-}
-
-#ifdef CONFIG_CONTIG_ALLOC
-static void free_contig(void *context)
-{
-	struct buffer *buf = context;
-
-	free_contig_range(page_to_pfn(buf->page), buf->nr);
-}
-
-static struct buffer *contig_buffer(struct kunit *test, unsigned int nr,
-				    gfp_t gfp)
-{
-	struct buffer *buf = buffer_alloc(test, nr);
-	int err;
-
-	buf->page = alloc_contig_pages(nr, gfp, numa_mem_id(), NULL);
-	KUNIT_ASSERT_NOT_NULL(test, buf->page);
-	err = kunit_add_action_or_reset(test, free_contig, buf);
-	KUNIT_ASSERT_EQ(test, err, 0);
-
-	return buf;
-}
-#else
-/* Fewer pages than asked for: the buddy allocator has no larger ones. */
-static struct buffer *contig_buffer(struct kunit *test, unsigned int nr,
-				    gfp_t gfp)
-{
-	return buddy_buffer(test, MAX_ORDER_NR_PAGES, gfp);
-}
-#endif
-
 static struct buffer *page_buffer(struct kunit *test, unsigned int nr,
 				  gfp_t gfp)
 {
-	if (nr > MAX_ORDER_NR_PAGES)
-		return contig_buffer(test, nr, gfp);
-	return buddy_buffer(test, nr, gfp);
+	struct buffer *buf;
+
+	/* The buddy allocator has no more than that in one piece. */
+	if (!IS_ENABLED(CONFIG_CONTIG_ALLOC))
+		nr = min_t(unsigned int, nr, MAX_ORDER_NR_PAGES);
+
+	buf = buffer_alloc(test, nr);
+	buf->page = mm_kunit_alloc_pages(test, nr, gfp);
+	return buf;
 }
 
 static struct buffer *lowmem_buffer(struct kunit *test, unsigned int nr)

@@ -14,6 +14,7 @@
 #include <linux/mman.h>
 #include <linux/pgtable.h>
 #include <linux/prandom.h>
+#include <linux/swap.h>
 #include <linux/swapops.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>

@@ -12,7 +12,6 @@
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
-#include <linux/align.h>
 #include <linux/cacheinfo.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
@@ -46,6 +45,17 @@ static void fill(struct page *page, unsigned long nr, u8 byte)
 {
 	while (nr--)
 		memset_page(page++, 0, byte, PAGE_SIZE);
+}
+
+/* How many of @nr pages are not full of @byte */
+static unsigned long nr_not(struct page *page, unsigned long nr, u8 byte)
+{
+	unsigned long differ = 0;
+
+	while (nr--)
+		differ += !page_is(page++, byte);
+
+	return differ;
 }
 
 /*
@@ -85,6 +95,7 @@ static void init_on_alloc_set(struct kunit *test, bool on)
 	KUNIT_ASSERT_EQ(test, init_on_alloc_is_on(), on);
 }
 
+#ifdef cpu_icache_is_aliasing
 struct init_param {
 	const char *desc;
 	bool on;
@@ -106,49 +117,84 @@ static void needs_zeroing_if_aliasing_or_not_init_on_alloc(struct kunit *test)
 	init_on_alloc_set(test, p->on);
 	KUNIT_EXPECT_EQ(test, user_alloc_needs_zeroing(), aliasing || !p->on);
 }
+#endif
 
-#define ALLOC_PAGES 64
-
-static void free_pages_list(void *context)
+/*
+ * Parameters: orders. The value is the order, plus one so that it is not NULL.
+ */
+static unsigned int param_order(struct kunit *test)
 {
-	struct page **pages = context;
-	unsigned int i;
-
-	for (i = 0; i < ALLOC_PAGES && pages[i]; i++)
-		__free_page(pages[i]);
-	memset(pages, 0, ALLOC_PAGES * sizeof(*pages));
+	return (unsigned long)test->param_value - 1;
 }
 
-static void alloc_pages_list(struct kunit *test, struct page **pages)
+static const void *order_param(const void *prev, unsigned int max, char *desc)
 {
-	unsigned int i;
+	unsigned long order = prev ? (unsigned long)prev : 0;
 
-	for (i = 0; i < ALLOC_PAGES; i++) {
-		pages[i] = alloc_page(GFP_HIGHUSER);
-		KUNIT_ASSERT_NOT_NULL(test, pages[i]);
+	if (order > max)
+		return NULL;
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "order %lu", order);
+	return (void *)(order + 1);
+}
+
+/* What the page allocator has, up to 4 MB */
+static const void *buddy_gen_params(MM_KUNIT_PARAM_ARGS)
+{
+	unsigned int max = ilog2(SZ_4M >> PAGE_SHIFT);
+
+	return order_param(prev, min_t(unsigned int, max, MAX_PAGE_ORDER), desc);
+}
+
+/* Blocks of pages from the page allocator, as many as hold some pages */
+struct blocks {
+	unsigned int order;
+	unsigned int nr;
+	struct page *pages[64];
+};
+
+static void blocks_free(void *context)
+{
+	struct blocks *blocks = context;
+
+	while (blocks->nr)
+		__free_pages(blocks->pages[--blocks->nr], blocks->order);
+}
+
+static void blocks_alloc(struct kunit *test, struct blocks *blocks)
+{
+	unsigned int nr = max(ARRAY_SIZE(blocks->pages) >> blocks->order, 1);
+
+	while (blocks->nr < nr) {
+		struct page *page = alloc_pages(GFP_HIGHUSER, blocks->order);
+
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		blocks->pages[blocks->nr++] = page;
 	}
 }
 
 static void pages_come_zeroed_with_init_on_alloc(struct kunit *test)
 {
-	unsigned int i, dirty = 0;
-	struct page **pages;
+	struct blocks *blocks;
+	unsigned long dirty = 0;
+	unsigned int i;
 	int err;
 
-	pages = kunit_kcalloc(test, ALLOC_PAGES, sizeof(*pages), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, pages);
-	err = kunit_add_action_or_reset(test, free_pages_list, pages);
+	blocks = kunit_kzalloc(test, sizeof(*blocks), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, blocks);
+	blocks->order = param_order(test);
+	err = kunit_add_action_or_reset(test, blocks_free, blocks);
 	KUNIT_ASSERT_EQ(test, err, 0);
 	init_on_alloc_set(test, true);
 
-	alloc_pages_list(test, pages);
-	for (i = 0; i < ALLOC_PAGES; i++)
-		fill(pages[i], 1, PATTERN);
-	free_pages_list(pages);
+	/* The allocator gives back first what it has got last. */
+	blocks_alloc(test, blocks);
+	for (i = 0; i < blocks->nr; i++)
+		fill(blocks->pages[i], 1UL << blocks->order, PATTERN);
+	blocks_free(blocks);
 
-	alloc_pages_list(test, pages);
-	for (i = 0; i < ALLOC_PAGES; i++)
-		dirty += !page_is(pages[i], 0);
+	blocks_alloc(test, blocks);
+	for (i = 0; i < blocks->nr; i++)
+		dirty += nr_not(blocks->pages[i], 1UL << blocks->order, 0);
 	KUNIT_EXPECT_EQ(test, dirty, 0);
 }
 
@@ -176,7 +222,8 @@ static void page_n_has_pfn_of_first_plus_n(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, differ, 0);
 }
 
-#if defined(CONFIG_SPARSEMEM) && !defined(CONFIG_SPARSEMEM_VMEMMAP)
+#if defined(CONFIG_SPARSEMEM) && !defined(CONFIG_SPARSEMEM_VMEMMAP) && \
+	defined(MAX_FOLIO_ORDER)
 /* Its struct pages would not be an array. */
 static void no_folio_crosses_a_memory_section(struct kunit *test)
 {
@@ -185,6 +232,122 @@ static void no_folio_crosses_a_memory_section(struct kunit *test)
 #endif
 
 #if defined(CONFIG_TRANSPARENT_HUGEPAGE) || defined(CONFIG_HUGETLBFS)
+
+/*
+ * The memory of folios
+ */
+
+static bool is_near(unsigned long page, unsigned long other)
+{
+	return page + 3 >= other && page <= other + 3;
+}
+
+/* The hint after @page: all pages, or those at the edges and in the middle */
+static unsigned long next_hint(unsigned long nr, unsigned long page)
+{
+	while (++page < nr)
+		if (nr <= 32 || page < 6 || page + 6 >= nr ||
+		    is_near(page, nr / 2))
+			break;
+
+	return page;
+}
+
+/* Pages on both sides of a folio */
+#define GUARD 16
+
+/* Memory for a folio and its guards, of which some pages pose as a folio */
+struct block {
+	struct page *pages;
+	unsigned long nr;
+	struct folio *folio;
+	unsigned int order;
+	struct page saved[2];
+};
+
+static void block_restore(void *context)
+{
+	struct block *block = context;
+
+	memcpy(block->folio, block->saved, sizeof(block->saved));
+}
+
+static struct block *block_alloc(struct kunit *test, unsigned int order)
+{
+	struct block *block = kunit_kzalloc(test, sizeof(*block), GFP_KERNEL);
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, block);
+	block->order = order;
+	block->nr = (1UL << order) + 2 * GUARD;
+	block->pages = mm_kunit_alloc_pages(test, block->nr, GFP_HIGHUSER);
+	block->folio = (struct folio *)(block->pages + GUARD);
+	if (order) {
+		memcpy(block->saved, block->folio, sizeof(block->saved));
+		__folio_set_head(block->folio);
+		folio_set_order(block->folio, order);
+		err = kunit_add_action_or_reset(test, block_restore, block);
+		KUNIT_ASSERT_EQ(test, err, 0);
+	}
+
+	return block;
+}
+
+/* The largest is larger than any from the buddy allocator, with 4 KB pages. */
+static const void *block_gen_params(MM_KUNIT_PARAM_ARGS)
+{
+	unsigned int max = ilog2(SZ_8M >> PAGE_SHIFT);
+
+	if (!IS_ENABLED(CONFIG_CONTIG_ALLOC))
+		max = min_t(unsigned int, max, MAX_PAGE_ORDER - 1);
+	return order_param(prev, min_t(unsigned int, max, MM_KUNIT_MAX_ORDER),
+			  desc);
+}
+
+static void folio_is_zero_and_its_neighbours_are_not(struct kunit *test)
+{
+	struct block *block = block_alloc(test, param_order(test));
+	struct page *pages = block->pages;
+	unsigned long nr = 1UL << block->order;
+	unsigned long page, end = GUARD + nr;
+
+	fill(pages, block->nr, PATTERN);
+	for (page = 0; page < nr; page = next_hint(nr, page)) {
+		unsigned long base = 3UL * PAGE_SIZE << block->order;
+
+		folio_zero_user(block->folio, base + page * PAGE_SIZE + 123);
+
+		KUNIT_EXPECT_EQ_MSG(test, nr_not(pages + GUARD, nr, 0), 0,
+				    "pages of the folio, hint %lu", page);
+		KUNIT_EXPECT_EQ_MSG(test, nr_not(pages, GUARD, PATTERN), 0,
+				    "pages before the folio, hint %lu", page);
+		KUNIT_EXPECT_EQ_MSG(test, nr_not(pages + end, GUARD, PATTERN),
+				    0, "pages behind the folio, hint %lu", page);
+		fill(pages, block->nr, PATTERN);
+		cond_resched();
+	}
+}
+
+static void put_folio(void *context)
+{
+	folio_put(context);
+}
+
+static void allocated_folio_is_zero(struct kunit *test)
+{
+	unsigned int order = param_order(test);
+	struct folio *folio = folio_alloc(GFP_HIGHUSER, order);
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	err = kunit_add_action_or_reset(test, put_folio, folio);
+	KUNIT_ASSERT_EQ(test, err, 0);
+	fill(folio_page(folio, 0), 1UL << order, PATTERN);
+
+	folio_zero_user(folio, (3UL * PAGE_SIZE << order) + 123);
+
+	KUNIT_EXPECT_EQ(test, nr_not(folio_page(folio, 0), 1UL << order, 0), 0);
+}
 
 /*
  * What is handed over, and when
@@ -234,9 +397,10 @@ static struct seam *current_seam(void)
 	return kunit_get_current_test()->priv;
 }
 
-static void seam_note(struct seam *seam, struct page *page, unsigned long addr,
-		      unsigned int nr)
+/* In place of clear_contig_highpages() or clear_highpages_unit() */
+static void seam_note(struct page *page, unsigned long addr, unsigned int nr)
 {
+	struct seam *seam = current_seam();
 	unsigned long first, i;
 	unsigned int k;
 
@@ -245,7 +409,7 @@ static void seam_note(struct seam *seam, struct page *page, unsigned long addr,
 		seam->nr = folio_nr_pages(seam->folio);
 	}
 
-	first = page - folio_page(seam->folio, 0);
+	first = page_to_pfn(page) - folio_pfn(seam->folio);
 	if (seam->calls < MAX_RANGES)
 		seam->ranges[seam->calls] = (struct seam_range){ first, nr };
 	seam->calls++;
@@ -263,18 +427,6 @@ static void seam_note(struct seam *seam, struct page *page, unsigned long addr,
 
 	if (seam->through)
 		clear_user_highpages(page, addr, nr);
-}
-
-static void note_range(struct page *page, unsigned long addr,
-		       unsigned int nr_pages)
-{
-	seam_note(current_seam(), page, addr, nr_pages);
-}
-
-static void note_unit(struct page *page, unsigned long addr,
-		      unsigned int nr_pages)
-{
-	seam_note(current_seam(), page, addr, nr_pages);
 }
 
 static bool told_preemptible(void)
@@ -307,7 +459,7 @@ static struct seam *seam_of_ranges(struct kunit *test)
 {
 	struct seam *seam = seam_alloc(test);
 
-	kunit_activate_static_stub(test, clear_contig_highpages, note_range);
+	kunit_activate_static_stub(test, clear_contig_highpages, seam_note);
 	return seam;
 }
 
@@ -319,13 +471,12 @@ static struct seam *seam_of_calls(struct kunit *test, bool preemptible)
 	seam->preemptible = preemptible;
 	kunit_activate_static_stub(test, clear_is_preemptible,
 				   told_preemptible);
-	kunit_activate_static_stub(test, clear_highpages_unit, note_unit);
+	kunit_activate_static_stub(test, clear_highpages_unit, seam_note);
 	return seam;
 }
 
-/* A folio with no memory behind its pages, at a user address of its own */
-static void seam_set_folio(struct kunit *test, struct seam *seam,
-			   unsigned int order)
+/* A folio with no memory behind its pages */
+static struct folio *bare_folio(struct kunit *test, unsigned int order)
 {
 	struct folio *folio = kunit_kzalloc(test, sizeof(*folio), GFP_KERNEL);
 
@@ -334,6 +485,23 @@ static void seam_set_folio(struct kunit *test, struct seam *seam,
 		__folio_set_head(folio);
 		folio_set_order(folio, order);
 	}
+
+	return folio;
+}
+
+/* The folio to be zeroed, at a user address of its own */
+static void seam_set_folio(struct kunit *test, struct seam *seam,
+			   unsigned int order)
+{
+	struct folio *folio;
+
+	/* Without an array of all struct pages, its pages have to have pfns. */
+	if (IS_ENABLED(CONFIG_SPARSEMEM) &&
+	    !IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP))
+		folio = block_alloc(test, order)->folio;
+	else
+		folio = bare_folio(test, order);
+
 	seam->folio = folio;
 	seam->nr = 1UL << order;
 	/* Not a multiple of any larger folio's size */
@@ -363,47 +531,11 @@ static bool each_page_handled_once(const struct seam *seam)
 	return !seam->outside && !memchr_inv(seam->handled, 1, seam->nr);
 }
 
-static bool is_near(unsigned long page, unsigned long other)
-{
-	return page + 3 >= other && page <= other + 3;
-}
-
-/* The hint after @page: all pages, or those at the edges and in the middle */
-static unsigned long next_hint(const struct seam *seam, unsigned long page)
-{
-	while (++page < seam->nr)
-		if (seam->nr <= 32 || page < 6 || page + 6 >= seam->nr ||
-		    is_near(page, seam->nr / 2))
-			break;
-
-	return page;
-}
-
 static const unsigned int offsets[] = { 0, 123, PAGE_SIZE - 1 };
 
-/*
- * Parameters: every order up to that of 1 GB. The value is the order, plus one
- * so that it is not NULL.
- */
-static unsigned int param_order(struct kunit *test)
+static const void *order_gen_params(MM_KUNIT_PARAM_ARGS)
 {
-	return (unsigned long)test->param_value - 1;
-}
-
-static const void *order_param(const void *prev, unsigned int max, char *desc)
-{
-	unsigned long order = prev ? (unsigned long)prev : 0;
-
-	if (order > max)
-		return NULL;
-	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "order %lu", order);
-	return (void *)(order + 1);
-}
-
-static const void *order_gen_params(struct kunit *test, const void *prev,
-				    char *desc)
-{
-	return order_param(prev, min_t(unsigned int, MAX_FOLIO_ORDER,
+	return order_param(prev, min_t(unsigned int, MM_KUNIT_MAX_ORDER,
 				      ilog2(MAX_FOLIO_PAGES)), desc);
 }
 
@@ -419,7 +551,7 @@ static bool zero_at_next(struct seam *seam, struct hint *hint)
 {
 	if (hint->tried == ARRAY_SIZE(offsets)) {
 		hint->tried = 0;
-		hint->page = next_hint(seam, hint->page);
+		hint->page = next_hint(seam->nr, hint->page);
 	}
 	if (hint->page >= seam->nr)
 		return false;
@@ -498,13 +630,23 @@ static void range_is_in_full_batches_if_not_preemptible(struct kunit *test)
 			min(longest_range(seam->nr), batch));
 }
 
+static void batch_is_32_mb_where_a_range_is_cleared_at_once(struct kunit *test)
+{
+#ifdef clear_pages
+	KUNIT_EXPECT_EQ(test, PROCESS_PAGES_NON_PREEMPT_BATCH,
+			SZ_32M >> PAGE_SHIFT);
+#else
+	KUNIT_EXPECT_EQ(test, PROCESS_PAGES_NON_PREEMPT_BATCH, 1);
+#endif
+}
+
 static void kernel_is_what_it_was_started_as(struct kunit *test)
 {
 	struct seam *seam = seam_alloc(test);
 	unsigned long batch = PROCESS_PAGES_NON_PREEMPT_BATCH;
 
 	/* clear_is_preemptible() is the kernel's own here. */
-	kunit_activate_static_stub(test, clear_highpages_unit, note_unit);
+	kunit_activate_static_stub(test, clear_highpages_unit, seam_note);
 	seam_set_folio(test, seam, param_order(test));
 	zero_at(seam, 0, 123);
 
@@ -525,7 +667,7 @@ static const struct split splits[] = {
 	{ 1, 0 },
 	{ 2, 0 }, { 2, 1 },
 	{ 4, 0 }, { 4, 1 }, { 4, 2 }, { 4, 3 },
-#ifdef NR_PAGES_IN_LARGE_FOLIO
+#ifdef MM_KUNIT_NR_PAGES
 	/* No folio has 5 pages. But if one had, no range would be left over. */
 	{ 5, 0 }, { 5, 1 }, { 5, 2 }, { 5, 3 }, { 5, 4 },
 #endif
@@ -547,9 +689,9 @@ static const struct split *zero_split(struct kunit *test, struct seam *seam)
 	const struct split *split = test->param_value;
 
 	seam_set_folio(test, seam, order_base_2(split->nr));
-#ifdef NR_PAGES_IN_LARGE_FOLIO
+#ifdef MM_KUNIT_NR_PAGES
 	if (split->nr > 1)
-		seam->folio->_nr_pages = split->nr;
+		MM_KUNIT_NR_PAGES(seam->folio) = split->nr;
 #endif
 	seam->nr = split->nr;
 	zero_at(seam, split->fault, 123);
@@ -623,149 +765,12 @@ static void no_batch_is_above_the_limit(struct kunit *test)
 }
 
 /*
- * The memory of folios
- */
-
-/* Pages on both sides of a folio */
-#define GUARD 16
-
-/* How many of @nr pages are not full of @byte */
-static unsigned long nr_not(struct page *page, unsigned long nr, u8 byte)
-{
-	unsigned long differ = 0;
-
-	while (nr--)
-		differ += !page_is(page++, byte);
-
-	return differ;
-}
-
-/* Memory for a folio and its guards, of which some pages pose as a folio */
-struct block {
-	struct page *pages;
-	unsigned long nr;
-	struct folio *folio;
-	unsigned int order;
-	struct page saved[2];
-};
-
-static void block_free(void *context)
-{
-	struct block *block = context;
-
-	if (block->folio && block->order)
-		memcpy(block->folio, block->saved, sizeof(block->saved));
-	if (block->nr <= MAX_ORDER_NR_PAGES)
-		__free_pages(block->pages, order_base_2(block->nr));
-#ifdef CONFIG_CONTIG_ALLOC
-	else
-		free_contig_range(page_to_pfn(block->pages), block->nr);
-#endif
-}
-
-static struct block *block_alloc(struct kunit *test, unsigned int order)
-{
-	struct block *block = kunit_kzalloc(test, sizeof(*block), GFP_KERNEL);
-	int err;
-
-	KUNIT_ASSERT_NOT_NULL(test, block);
-	block->order = order;
-	block->nr = (1UL << order) + 2 * GUARD;
-	if (block->nr <= MAX_ORDER_NR_PAGES)
-		block->pages = alloc_pages(GFP_HIGHUSER,
-					   order_base_2(block->nr));
-#ifdef CONFIG_CONTIG_ALLOC
-	else
-		block->pages = alloc_contig_pages(block->nr, GFP_HIGHUSER,
-						  numa_mem_id(), NULL);
-#endif
-	KUNIT_ASSERT_NOT_NULL(test, block->pages);
-	err = kunit_add_action_or_reset(test, block_free, block);
-	KUNIT_ASSERT_EQ(test, err, 0);
-
-	block->folio = (struct folio *)(block->pages + GUARD);
-	if (order) {
-		memcpy(block->saved, block->folio, sizeof(block->saved));
-		__folio_set_head(block->folio);
-		folio_set_order(block->folio, order);
-	}
-
-	return block;
-}
-
-/* The largest is larger than any from the buddy allocator, with 4 KB pages. */
-static const void *block_gen_params(struct kunit *test, const void *prev,
-				    char *desc)
-{
-	unsigned int max = ilog2(SZ_8M >> PAGE_SHIFT);
-
-	if (!IS_ENABLED(CONFIG_CONTIG_ALLOC))
-		max = min_t(unsigned int, max, MAX_PAGE_ORDER - 1);
-	return order_param(prev, min_t(unsigned int, max, MAX_FOLIO_ORDER),
-			  desc);
-}
-
-static void folio_is_zero_and_its_neighbours_are_not(struct kunit *test)
-{
-	struct block *block = block_alloc(test, param_order(test));
-	struct page *pages = block->pages;
-	struct seam where = { .nr = 1UL << block->order };
-	unsigned long page, end = GUARD + where.nr;
-
-	fill(pages, block->nr, PATTERN);
-	for (page = 0; page < where.nr; page = next_hint(&where, page)) {
-		unsigned long base = 3UL * PAGE_SIZE << block->order;
-
-		folio_zero_user(block->folio, base + page * PAGE_SIZE + 123);
-
-		KUNIT_EXPECT_EQ_MSG(test, nr_not(pages + GUARD, where.nr, 0),
-				    0, "pages of the folio, hint %lu", page);
-		KUNIT_EXPECT_EQ_MSG(test, nr_not(pages, GUARD, PATTERN), 0,
-				    "pages before the folio, hint %lu", page);
-		KUNIT_EXPECT_EQ_MSG(test, nr_not(pages + end, GUARD, PATTERN),
-				    0, "pages behind the folio, hint %lu", page);
-		fill(pages, block->nr, PATTERN);
-		cond_resched();
-	}
-}
-
-static void put_folio(void *context)
-{
-	folio_put(context);
-}
-
-static const void *buddy_gen_params(struct kunit *test, const void *prev,
-				    char *desc)
-{
-	unsigned int max = ilog2(SZ_4M >> PAGE_SHIFT);
-
-	return order_param(prev, min_t(unsigned int, max, MAX_PAGE_ORDER), desc);
-}
-
-static void allocated_folio_is_zero(struct kunit *test)
-{
-	unsigned int order = param_order(test);
-	struct folio *folio = folio_alloc(GFP_HIGHUSER, order);
-	int err;
-
-	KUNIT_ASSERT_NOT_NULL(test, folio);
-	err = kunit_add_action_or_reset(test, put_folio, folio);
-	KUNIT_ASSERT_EQ(test, err, 0);
-	fill(folio_page(folio, 0), 1UL << order, PATTERN);
-
-	folio_zero_user(folio, (3UL * PAGE_SIZE << order) + 123);
-
-	KUNIT_EXPECT_EQ(test, nr_not(folio_page(folio, 0), 1UL << order, 0), 0);
-}
-
-/*
  * The callers
  */
 
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
 
-static const void *anon_gen_params(struct kunit *test, const void *prev,
-				   char *desc)
+static const void *anon_gen_params(MM_KUNIT_PARAM_ARGS)
 {
 	/* There are no anonymous folios of order 1, and 0 goes another way. */
 	return order_param(prev ?: (void *)2, PMD_ORDER, desc);
@@ -817,8 +822,7 @@ static void anon_fault_zeroes_the_pages_around_it_last(struct kunit *test)
 
 #ifdef CONFIG_HUGETLBFS
 
-static const void *huge_gen_params(struct kunit *test, const void *prev,
-				   char *desc)
+static const void *huge_gen_params(MM_KUNIT_PARAM_ARGS)
 {
 	static const unsigned long sizes[] = { 0, SZ_1G };
 	const unsigned long *next = prev ? (unsigned long *)prev + 1 : sizes;
@@ -978,14 +982,20 @@ static int folio_zero_user_init(struct kunit *test)
 			      { .speed = KUNIT_SPEED_SLOW })
 
 static struct kunit_case folio_zero_user_cases[] = {
+#ifdef cpu_icache_is_aliasing
 	KUNIT_CASE_PARAM(needs_zeroing_if_aliasing_or_not_init_on_alloc,
 			 init_gen_params),
-	KUNIT_CASE(pages_come_zeroed_with_init_on_alloc),
+#endif
+	KUNIT_CASE_PARAM(pages_come_zeroed_with_init_on_alloc, buddy_gen_params),
 	KUNIT_CASE(page_n_has_pfn_of_first_plus_n),
-#if defined(CONFIG_SPARSEMEM) && !defined(CONFIG_SPARSEMEM_VMEMMAP)
+#if defined(CONFIG_SPARSEMEM) && !defined(CONFIG_SPARSEMEM_VMEMMAP) && \
+	defined(MAX_FOLIO_ORDER)
 	KUNIT_CASE(no_folio_crosses_a_memory_section),
 #endif
 #if defined(CONFIG_TRANSPARENT_HUGEPAGE) || defined(CONFIG_HUGETLBFS)
+	KUNIT_CASE_PARAM(allocated_folio_is_zero, buddy_gen_params),
+	KUNIT_CASE_PARAM(folio_is_zero_and_its_neighbours_are_not,
+			 block_gen_params),
 	KUNIT_CASE_PARAM(ranges_are_at_most_three, split_gen_params),
 	KUNIT_CASE_PARAM(ranges_are_disjoint_and_complete, split_gen_params),
 	KUNIT_CASE_PARAM(empty_range_is_left_out, split_gen_params),
@@ -1005,9 +1015,7 @@ static struct kunit_case folio_zero_user_cases[] = {
 	KUNIT_CASE_PARAM(range_is_in_full_batches_if_not_preemptible,
 			 order_gen_params),
 	KUNIT_CASE_PARAM(kernel_is_what_it_was_started_as, order_gen_params),
-	KUNIT_CASE_PARAM(allocated_folio_is_zero, buddy_gen_params),
-	KUNIT_CASE_PARAM(folio_is_zero_and_its_neighbours_are_not,
-			 block_gen_params),
+	KUNIT_CASE(batch_is_32_mb_where_a_range_is_cleared_at_once),
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
 	KUNIT_CASE_PARAM(anon_fault_hands_over_each_page_with_its_address,
 			 anon_gen_params),

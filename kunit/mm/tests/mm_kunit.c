@@ -19,16 +19,21 @@
 #include <linux/falloc.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/gfp.h>
 #include <linux/kstrtox.h>
 #include <linux/memcontrol.h>
+#include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/mmap_lock.h>
+#include <linux/mmzone.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
+#include <linux/rmap.h>
 #include <linux/shmem_fs.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
+#include <linux/topology.h>
 #include <linux/uaccess.h>
 
 #include "../internal.h"
@@ -268,7 +273,8 @@ void mm_kunit_entry(unsigned long addr, struct mm_kunit_entry *entry)
 	ptl = pmd_lock(mm, pmd);
 	if (pmd_present(*pmd) && pmd_leaf(*pmd)) {
 		entry->huge = true;
-		entry_set_page(entry, pmd_page(*pmd) + pte_index(addr));
+		entry_set_page(entry,
+			       pfn_to_page(pmd_pfn(*pmd) + pte_index(addr)));
 	}
 	spin_unlock(ptl);
 #endif
@@ -364,6 +370,27 @@ bool mm_kunit_folio_mapped_whole(unsigned long addr)
 EXPORT_SYMBOL_IF_KUNIT(mm_kunit_folio_mapped_whole);
 
 /**
+ * mm_kunit_referenced() - look for references to a folio, as reclaim does
+ * @folio: The folio.
+ * @mlocked: Set to whether the folio was found in a locked VMA and mlocked.
+ *
+ * Context: Process context. The caller holds the lock of @folio.
+ * Return: How many mappings have referenced @folio, or -1 if a lock was
+ *	contended.
+ */
+int mm_kunit_referenced(struct folio *folio, bool *mlocked)
+{
+	vma_flags_t vma_flags;
+	int referenced;
+
+	referenced = folio_referenced(folio, 1, NULL, &vma_flags);
+	*mlocked = vma_flags_test(&vma_flags, VMA_LOCKED_BIT);
+
+	return referenced;
+}
+EXPORT_SYMBOL_IF_KUNIT(mm_kunit_referenced);
+
+/**
  * mm_kunit_anon_orders() - choose the sizes of anonymous large folios
  * @orders: Bitmap of orders, as in huge_anon_orders_always.
  *
@@ -401,6 +428,59 @@ unsigned long mm_kunit_mthp_stat(int order, enum mthp_stat_item item)
 #endif
 }
 EXPORT_SYMBOL_IF_KUNIT(mm_kunit_mthp_stat);
+
+struct page_range {
+	struct page *first;
+	unsigned long nr;
+};
+
+static void free_page_range(void *context)
+{
+	struct page_range *range = context;
+
+	if (range->nr <= MAX_ORDER_NR_PAGES)
+		__free_pages(range->first, order_base_2(range->nr));
+#ifdef CONFIG_CONTIG_ALLOC
+	else
+		free_contig_range(page_to_pfn(range->first), range->nr);
+#endif
+}
+
+/**
+ * mm_kunit_alloc_pages() - get pages that are contiguous
+ * @test: The test.
+ * @nr: Number of pages; MAX_ORDER_NR_PAGES at most without
+ *	CONFIG_CONTIG_ALLOC.
+ * @gfp: What memory, as for alloc_pages().
+ *
+ * The pages are no folio, and hold what they held. A failure fails an
+ * assertion.
+ *
+ * Context: Thread of the test.
+ * Return: The first of the pages, which are freed at the end of the test.
+ */
+struct page *mm_kunit_alloc_pages(struct kunit *test, unsigned long nr,
+				  gfp_t gfp)
+{
+	struct page_range *range;
+	int err;
+
+	range = kunit_kzalloc(test, sizeof(*range), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, range);
+	range->nr = nr;
+	if (nr <= MAX_ORDER_NR_PAGES)
+		range->first = alloc_pages(gfp, order_base_2(nr));
+#ifdef CONFIG_CONTIG_ALLOC
+	else
+		range->first = alloc_contig_pages(nr, gfp, numa_mem_id(), NULL);
+#endif
+	KUNIT_ASSERT_NOT_NULL(test, range->first);
+	err = kunit_add_action_or_reset(test, free_page_range, range);
+	KUNIT_ASSERT_EQ(test, err, 0);
+
+	return range->first;
+}
+EXPORT_SYMBOL_IF_KUNIT(mm_kunit_alloc_pages);
 
 #if defined(CONFIG_SHMEM) || defined(CONFIG_MEMCG) || defined(CONFIG_HUGETLBFS)
 static void put_mount(void *context)

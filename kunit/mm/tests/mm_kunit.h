@@ -9,6 +9,17 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
+/* The arguments of a function that generates the parameters of a case */
+#define MM_KUNIT_PARAM_ARGS struct kunit *test, const void *prev, char *desc
+
+/* The order of the largest folio */
+#define MM_KUNIT_MAX_ORDER MAX_FOLIO_ORDER
+
+/* Where the number of pages of a large folio is stored, if it is */
+#ifdef NR_PAGES_IN_LARGE_FOLIO
+#define MM_KUNIT_NR_PAGES(folio) ((folio)->_nr_pages)
+#endif
+
 struct file;
 struct kunit;
 struct mm_kunit_memcg;
@@ -53,8 +64,13 @@ void mm_kunit_ptes(unsigned long addr, unsigned int nr, pte_t *ptes);
 int mm_kunit_order(unsigned long addr);
 bool mm_kunit_folio_mapped_whole(unsigned long addr);
 
+int mm_kunit_referenced(struct folio *folio, bool *mlocked);
+
 void mm_kunit_anon_orders(unsigned long orders);
 unsigned long mm_kunit_mthp_stat(int order, enum mthp_stat_item item);
+
+struct page *mm_kunit_alloc_pages(struct kunit *test, unsigned long nr,
+				  gfp_t gfp);
 
 struct file *mm_kunit_shmem_file(struct kunit *test, unsigned int order);
 struct file *mm_kunit_hugetlb_file(struct kunit *test, unsigned long size);
