@@ -8,8 +8,9 @@
  * Usage: clear NAME FIRST REGION_MB CHUNK...
  *
  * For each chunk in bytes the whole region is cleared in such chunks, once page
- * by page and once by range, "page" or "range" FIRST, and a line tells the
- * nanoseconds of both.
+ * by page and once by range, "page" or "range" FIRST, and then as the tree's
+ * folio_zero_user() would do it if each chunk was a folio and the fault in its
+ * first page. A line tells the nanoseconds of all three.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@
 #include PAGE_64_H
 
 #define HUGE (2UL << 20)
+#define BUDDY_MAX (4UL << 20)	/* a larger folio is gigantic */
+#define HOT_PAGES 3UL		/* the page of the fault and two on its right */
 
 static void die(const char *what)
 {
@@ -105,6 +108,33 @@ static unsigned long long by_range(char *region, size_t size, size_t chunk)
 #endif
 }
 
+static unsigned long long by_fault(char *region, size_t size, size_t chunk)
+{
+	unsigned long long begin = now();
+	size_t at;
+
+#ifdef clear_pages
+	/* What is on the right of the fault, and then the pages around it. */
+	for (at = 0; at < size; at += chunk) {
+		char *rest = region + at + HOT_PAGES * PAGE_SIZE;
+
+		clear_pages(rest, (chunk >> PAGE_SHIFT) - HOT_PAGES);
+		clear_pages(region + at, HOT_PAGES);
+	}
+#else
+	size_t page;
+
+	/* From the far end towards the fault, a gigantic folio from the start. */
+	if (chunk > BUDDY_MAX)
+		return by_page(region, size, chunk);
+	for (at = 0; at < size; at += chunk)
+		for (page = chunk; page; page -= PAGE_SIZE)
+			clear_page(region + at + page - PAGE_SIZE);
+#endif
+
+	return now() - begin;
+}
+
 int main(int argc, char **argv)
 {
 	char *region;
@@ -120,7 +150,7 @@ int main(int argc, char **argv)
 
 	for (i = 4; i < argc; i++) {
 		size_t chunk = strtoul(argv[i], NULL, 10);
-		unsigned long long page, range;
+		unsigned long long page, range, fault;
 
 		if (!strcmp(argv[2], "range")) {
 			range = by_range(region, size, chunk);
@@ -129,8 +159,9 @@ int main(int argc, char **argv)
 			page = by_page(region, size, chunk);
 			range = by_range(region, size, chunk);
 		}
-		printf("bench: %s chunk=%zu bytes=%zu page_ns=%llu range_ns=%llu\n",
-		       argv[1], chunk, size, page, range);
+		fault = by_fault(region, size, chunk);
+		printf("bench: %s chunk=%zu bytes=%zu page_ns=%llu range_ns=%llu fault_ns=%llu\n",
+		       argv[1], chunk, size, page, range, fault);
 	}
 	for (size_t at = 0; at < size; at += sizeof(long))
 		if (*(long *)(region + at))

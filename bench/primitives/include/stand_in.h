@@ -34,6 +34,7 @@ typedef uint64_t u64;
 
 #undef __always_inline
 #define __always_inline	inline __attribute__((always_inline))
+#define asm_inline	asm
 #define KCFI_REFERENCE(name)
 #define VIRTUAL_BUG_ON(condition)	do { } while (0)
 #define PAGE_OFFSET		0UL
@@ -56,13 +57,12 @@ register unsigned long current_stack_pointer asm("rsp");
 
 #define alternative_io(old, new, feature, output, input...)		\
 	asm volatile (old : output : "i" (0), ## input)
-#define alternative_call_2(old, new1, feature1, new2, feature2,	\
-			   output, input, clobbers...)			\
+/* 6.12 has the clobbers at the end of the input. */
+#define alternative_call_2(old, new1, feature1, new2, feature2, output, input...) \
 	asm volatile ("call %c[function]"				\
 		      : output						\
 		      : [function] "i" (PICK_(VARIANT)(old, new1, new2)), \
-			input						\
-		      : clobbers)
+			input)
 
 #endif
 #endif

@@ -83,15 +83,21 @@ def _kvm(results: list[dict]) -> str:
     return simple_table(rows)
 
 
+def _ways(results: list[dict]) -> list[str]:
+    """The ways of clearing that were timed."""
+    return [way for way in ("page", "range", "fault") if f"{way}_gbps" in results[0]["base"]]
+
+
 def _timed(results: list[dict]) -> str:
-    rows = [["primitive", "chunk", "base page", "base range", "queue page", "queue range",
-             "queue range : base page", "least", "most"]]
+    ways = _ways(results)
+    ratios = {"queue_range_to_base_page": "queue range : base page", "fault": "fault, queue : base"}
+    ratios = {key: head for key, head in ratios.items() if key in results[0]}
+    rows = [["primitive", "chunk", *(f"{state} {way}" for state in STATES for way in ways),
+             *(cell for head in ratios.values() for cell in (head, "least", "most"))]]
     rows += [[row["primitive"], size(row["chunk"]),
-              *(f"{row[state][f'{how}_gbps']:.2f}" for state in STATES
-                for how in ("page", "range")),
-              f"{row['queue_range_to_base_page']:.3f}",
-              f"{row['queue_range_to_base_page_least']:.3f}",
-              f"{row['queue_range_to_base_page_most']:.3f}"] for row in results]
+              *(f"{row[state][f'{way}_gbps']:.2f}" for state in STATES for way in ways),
+              *(f"{row[key + end]:.3f}" for key in ratios for end in ("", "_least", "_most"))]
+             for row in results]
     return simple_table(rows)
 
 
@@ -143,10 +149,10 @@ def _changes(results: list[dict]) -> tuple[int, list[str]]:
 
 
 def _bandwidth(results: list[dict]) -> tuple[int, list[str]]:
-    """GB/s over the size of a chunk, by page and by range, for each primitive."""
+    """GB/s over the size of a chunk, for each primitive and way of clearing."""
     names = list(dict.fromkeys(row["primitive"] for row in results))
     chunks = sorted({row["chunk"] for row in results})
-    ways = [("base", "page"), ("base", "range"), ("queue", "page"), ("queue", "range")]
+    ways = [(state, how) for state in STATES for how in _ways(results)]
     lines = [f"set multiplot layout {len(names)},1",
              "set logscale x 2", f"set xrange [{chunks[0] / 2}:{chunks[-1] * 2}]",
              "set ylabel 'GB/s'", "set yrange [0:*]",
@@ -160,8 +166,8 @@ def _bandwidth(results: list[dict]) -> tuple[int, list[str]]:
             lines += [f"${state}_{how}_{at} << EOD",
                       *(f"{row['chunk']} {row[state][f'{how}_gbps']}" for row in rows), "EOD"]
         lines += [f"set title {_quoted(name)}", "plot " + ", ".join(
-            f"${state}_{how}_{at} with linespoints pt {7 if how == 'range' else 6} "
-            f"dt {1 if state == 'queue' else 2} lc rgb '{COLOURS[how == 'range']}' "
+            f"${state}_{how}_{at} with linespoints pt {6 if how == 'page' else 7} "
+            f"dt {1 if state == 'queue' else 2} lc rgb '{COLOURS[_ways(rows).index(how)]}' "
             f"title '{state}, by {how}'" for state, how in ways)]
     lines.append("unset multiplot")
     return 300 * len(names), lines

@@ -24,7 +24,9 @@ FOLDER = conf.BUILD / "bench/primitives"
 REGION_MB = 1024
 CHUNKS = [16 << 10, 64 << 10, 2 << 20, 32 << 20, 1 << 30]
 PAIRS = 11
-CFLAGS = ["-O2", "-Wall", "-mno-red-zone", "-fcf-protection=none", "-Wl,-z,noexecstack"]
+# The kernel is not position independent, and calls its alternatives by address.
+CFLAGS = ["-O2", "-Wall", "-mno-red-zone", "-fcf-protection=none", "-fno-pie", "-no-pie",
+          "-Wl,-z,noexecstack"]
 
 
 @dataclass(frozen=True)

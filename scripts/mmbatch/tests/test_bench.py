@@ -216,6 +216,15 @@ class Record(unittest.TestCase):
         self.assertEqual([rows[0][f"queue_range_to_base_page{end}"]
                           for end in ("", "_least", "_most")], [4.0, 2.0, 8.0])
         self.assertIn("16 KB", plot.table({"kind": "timed", "results": rows}))
+        self.assertNotIn("fault", rows[0])
+
+    def test_timed_compares_what_a_fault_costs(self) -> None:
+        rows = record.timed([a_run(state, *(
+            line("clear.stosb", chunk=16384, bytes=1 << 30, page_ns=9, range_ns=9, fault_ns=ns)
+            for ns in times)) for state, times in (("base", (300, 200)), ("queue", (100, 100)))])
+        self.assertEqual([rows[0][f"fault{end}"] for end in ("", "_least", "_most")],
+                         [2.5, 2.0, 3.0])
+        self.assertIn("fault, queue : base", plot.table({"kind": "timed", "results": rows}))
 
     def test_kvm_takes_the_median_of_pairs(self) -> None:
         runs = [a_run(state, line(ns=ns)) for state, ns in (
