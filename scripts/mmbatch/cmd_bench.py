@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from . import boot, conf, debian, provide, series, tree
-from .bench import guard, guest, initramfs, plot, primitives, record, report, states
+from .bench import guard, guest, perf, plot, primitives, record, report, states, user
 from .cli import Failure, Status, duration, note, progress, run, say, worst
 from .options import add_bases, add_source
 
@@ -152,9 +152,14 @@ def booted(base: conf.Base, topics: list[series.Topic], arches: list[conf.Arch],
     archives = {}
     for one in built:
         if one.arch.name not in archives:
-            perf = None if options.quick or options.no_perf or options.kind == "events" \
-                else initramfs.perf(base, one.arch, commit)
-            archives[one.arch.name] = initramfs.make(one, perf)
+            with_perf = None if options.quick or options.no_perf or options.kind == "events" \
+                else perf.build(base, one.arch, commit)
+            archives[one.arch.name] = user.make(
+                one.cpio, user.FOLDER / one.arch.name / f"{base.name}.cpio",
+                user.SOURCES / "init", {
+                    "/bin/busybox": user.program(one.arch, "busybox"),
+                    "/bin/mmbench": user.mmbench(one.arch),
+                    **({"/bin/perf": with_perf} if with_perf else {})})
     for number in range(1, repeat + 1):
         for part in ("kernel", "user"):
             for one in built:       # base, queue, base, queue: in turn

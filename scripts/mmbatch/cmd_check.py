@@ -36,6 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--base", action="append", choices=list(conf.bases()), metavar="BASE",
                         help="for the checks in a tree, can be repeated "
                         "(default: every base that has a queue)")
+    parser.add_argument("--fast", action="store_true",
+                        help="leave out what configs/bases.toml calls slow for a base")
     names = [name for name, *_ in QUICK] + list(treechecks.CHECKS)
     parser.add_argument("--only", action="append", metavar="CHECK", choices=names,
                         help="can be repeated; there are: " + ", ".join(names))
@@ -45,13 +47,19 @@ def main(arguments: list[str] | None = None) -> int:
 
     plan = [(name, check, status) for name, check, status in QUICK
             if not options.only or name in options.only]
+    left_out = []
     if not options.quick:
-        plan += treechecks.plan(bases, options.only)
+        if options.fast:
+            left_out = [f"{base.name}/{name}" for base in bases for name in treechecks.CHECKS
+                        if name in base.slow and name in (options.only or [name])]
+        plan += [one for one in treechecks.plan(bases, options.only) if one[0] not in left_out]
     found: list[Status] = []
     for name, check, status in plan:
         found.append(one(name, check, status))
     failed = sum(status is not Status.OK for status in found)
-    say(f"{len(found) - failed} passed, {failed} failed, 0 skipped")
+    for name in left_out:
+        say(f"skipped {name}: slow; scripts/check without --fast runs it")
+    say(f"{len(found) - failed} passed, {failed} failed, {len(left_out)} skipped")
     return worst(found) if found else Status.USAGE
 
 

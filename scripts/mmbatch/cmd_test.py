@@ -71,6 +71,10 @@ def main(arguments: list[str] | None = None) -> int:
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
                         help="only what needs no kernel tree: the unit tests and check --quick")
+    parser.add_argument("--base", action="append", choices=[b.name for b in conf.queued_bases()],
+                        metavar="BASE", help="test this base and all of it, can be repeated "
+                        "(default: every base that has a queue, without what configs/bases.toml "
+                        "calls slow)")
     parser.add_argument("--unit", action="store_true", help="only the unit tests")
     options = parser.parse_args(arguments)
     if options.unit:
@@ -82,10 +86,15 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ["PYTHONUNBUFFERED"] = "1"
     parts = {"unit tests": script("test", "--unit"), "check": script("check", "--quick")}
     if not options.quick:
-        bases = [word for base in conf.queued_bases() for word in ("--base", base.name)]
-        parts = {"setup": script("setup"), "unit tests": script("test", "--unit"),
-                 "check": script("check"), "verify": script("verify", *bases),
-                 "bench": script("bench", "--check", "--quick", *bases)}
+        names = options.base or [base.name for base in conf.queued_bases()]
+        measured = [name for name in names
+                    if options.base or "bench" not in conf.base_named(name).slow]
+        bases, measured = ([word for name in some for word in ("--base", name)]
+                           for some in (names, measured))
+        parts = {"setup": script("setup", *bases), "unit tests": script("test", "--unit"),
+                 "check": script("check", *bases, *([] if options.base else ["--fast"])),
+                 "verify": script("verify", *bases),
+                 "bench": script("bench", "--check", "--quick", *measured)}
     begun, found, sums = time.monotonic(), [], [0, 0, 0]
     for name, command in parts.items():
         status, totals = part(name, command)

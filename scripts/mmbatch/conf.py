@@ -27,6 +27,7 @@ class Base:
     arches: tuple[str, ...]
     tarballs: str
     debian: dict[str, str]
+    slow: tuple[str, ...] = ()
 
     @property
     def branch(self) -> str:

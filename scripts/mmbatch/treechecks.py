@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Iterable, Iterator
 
-from . import cmd_verify, conf, debian, kernel, patchqueue, provide, results, series, tree
+from . import (cmd_verify, conf, debian, kernel, patchqueue, perfcheck, provide, results, series,
+               tree)
 from .cli import Failure, Status, note, progress, run
 
 LINT_ARCH = "x86_64"
@@ -53,9 +54,9 @@ class Queue:
         return [patch for topic in self.topics for patch in topic.patches]
 
     def files(self, older: str, newer: str) -> list[str]:
-        """Files that differ between two commits and are there in the newer."""
+        """Files of the kernel that differ between two commits and are there in the newer."""
         return tree.git(self.tree, "diff", "--name-only", "--diff-filter=d",
-                        older, newer).splitlines()
+                        older, newer, "--", ".", ":!tools").splitlines()
 
     def has(self, commit: str, path: str) -> bool:
         return bool(tree.git(self.tree, "ls-tree", "--name-only", commit, "--", path))
@@ -252,14 +253,17 @@ def each_patch(queue: Queue) -> Iterator[str]:
     """After every patch the kernel builds, boots, and the suites there pass.
 
     So does that of an architecture whose own files a patch touches. A patch for
-    other architectures alone leaves the image as it is.
+    other architectures alone leaves the image as it is; one of tools/ alone is
+    nothing to a kernel, and for the check `perf`.
     """
     options = argparse.Namespace(topic=None, unpatched=False, each_patch=True, as_is=False,
                                  suite=None, debug=[], accel="tcg", timeout=300)
     folder, before = cmd_verify.new_folder(), ""
     for step in cmd_verify.steps(queue.base, options):
-        cmd_verify.check_out(queue.tree, queue.base, step)
         touched = series.touched(step.topics[-1].patches[-1:])
+        if all(name.startswith("tools/") for name in touched):
+            continue
+        cmd_verify.check_out(queue.tree, queue.base, step)
         found = []
         for arch in [queue.arch, *queue.of_files(touched)]:
             found += cmd_verify.run_one(queue.base, arch, step, queue.tree, folder
@@ -361,6 +365,11 @@ def maintainers(queue: Queue) -> Iterator[str]:
                 yield f"get_maintainer.pl does not find '{title}' for {name}: {said}"
 
 
+def perf(queue: Queue) -> Iterator[str]:
+    """perf builds after each patch to it, and its tests of bench mem pass in a VM."""
+    yield from perfcheck.check(queue.base, queue.arch, queue.topics, queue.commits)
+
+
 def recordings(queue: Queue) -> Iterator[str]:
     """The tree's kunit.py reads the recorded consoles as the unit tests believe."""
     queue.check_out(queue.tip)
@@ -385,6 +394,7 @@ CHECKS: dict[str, tuple[Callable[[Queue], Iterable[str]], Status]] = {
     "get_maintainer": (maintainers, Status.TEST),
     "lint": (lint, Status.TEST),
     "powerpc": (powerpc, Status.TEST),
+    "perf": (perf, Status.TEST),
     "each-patch": (each_patch, Status.TEST),
     "modules": (modules, Status.TEST),
 }
@@ -408,7 +418,9 @@ def kept(base: conf.Base, name: str) -> list[str]:
         inputs = [conf.ROOT / "kunit/suites.toml", conf.ROOT / "MAINTAINERS.snippet",
                   *(topic.cover for topic in queue.topics),
                   *sorted((conf.ROOT / "configs").rglob("*.*")),
-                  *sorted(RECORDED.iterdir()), *sorted(Path(__file__).parent.glob("*.py"))]
+                  *sorted(RECORDED.iterdir()), *sorted((conf.ROOT / "bench/user").iterdir()),
+                  *sorted(Path(__file__).parent.glob("*.py")),
+                  *sorted(Path(__file__).parent.glob("bench/*.py"))]
         for path in inputs:
             digest.update(path.read_bytes() if path.exists() else b"")
         for compiler in ("gcc", f"{POWERPC_PREFIX}gcc"):
