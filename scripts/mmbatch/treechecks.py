@@ -418,7 +418,7 @@ def kept(base: conf.Base, name: str) -> list[str]:
         inputs = [conf.ROOT / "kunit/suites.toml", conf.ROOT / "MAINTAINERS.snippet",
                   *(topic.cover for topic in queue.topics),
                   *sorted((conf.ROOT / "configs").rglob("*.*")),
-                  *sorted(RECORDED.iterdir()), *sorted((conf.ROOT / "bench/user").iterdir()),
+                  *sorted(RECORDED.glob("*")), *sorted((conf.ROOT / "bench/user").glob("*")),
                   *sorted(Path(__file__).parent.glob("*.py")),
                   *sorted(Path(__file__).parent.glob("bench/*.py"))]
         for path in inputs:
