@@ -188,7 +188,8 @@ def boot_more(plain: results.Result, said: str, build: kernel.Build, suites: Ite
 
     with ThreadPoolExecutor(kernel.jobs()) as pool:
         futures = [pool.submit(one, suite, extra) for suite in suites
-                   for extra in suite.boots_on(plain.base, plain.arch)
+                   for extra in suite.boots_on(plain.base, plain.arch,
+                                               [topic.name for topic in step.topics])
                    if not re.search(extra.says, said)]
         try:
             return [future.result() for future in futures]

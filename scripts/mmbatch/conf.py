@@ -60,6 +60,7 @@ class Boot:
     arches: tuple[str, ...]
     says: str                   # a regular expression
     bases: tuple[str, ...] = ()     # none: every base
+    needs: dict[str, str] = field(default_factory=dict)     # base -> topic
     args: tuple[str, ...] = ()
     machine: tuple[str, ...] = ()
     qemu: dict[str, Any] = field(default_factory=dict)
@@ -88,9 +89,11 @@ class Suite:
             cases.get(arch, 0) for topic, cases in self.added.get(base, {}).items()
             if topic in topics)
 
-    def boots_on(self, base: str, arch: str) -> list[Boot]:
+    def boots_on(self, base: str, arch: str, topics: list[str]) -> list[Boot]:
+        """The boots of the suite on `arch`, with these topics applied to `base`."""
         return [boot for boot in self.boots
-                if arch in boot.arches and (not boot.bases or base in boot.bases)]
+                if arch in boot.arches and (not boot.bases or base in boot.bases)
+                and boot.needs.get(base, self.topic) in topics]
 
     def may_skip(self, arch: str, case: str) -> bool:
         return any(fnmatch.fnmatchcase(case, skip["case"]) and arch in skip["arches"]

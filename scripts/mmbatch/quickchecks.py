@@ -46,6 +46,9 @@ def tables() -> Iterator[str]:
                 yield f"{where}: boot {boot.name}: no cases on {', '.join(sorted(unknown))}"
             for base in set(boot.bases) - set(suite.cases):
                 yield f"{where}: boot {boot.name}: no cases for {base}"
+            for base, topic in boot.needs.items():
+                if base not in suite.cases or topic not in suite.added.get(base, {}):
+                    yield f"{where}: boot {boot.name}: {topic} of {base} adds no cases"
             if boot.front and not (conf.ROOT / boot.front).exists():
                 yield f"{where}: boot {boot.name}: no file {boot.front}"
         for skip in suite.skips:

@@ -162,3 +162,17 @@ class Config(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class Suites(unittest.TestCase):
+    def test_a_boot_is_for_the_bases_and_topics_that_it_names(self) -> None:
+        suite = conf.Suite("demo", "D", "kunit", {"v7.3": {"um": 1}, "other": {"um": 1}}, boots=(
+            conf.Boot("all", ("um",), "x"), conf.Boot("one", ("um",), "x", bases=("other",)),
+            conf.Boot("with", ("um",), "x", needs={"other": "change"})))
+
+        def names(base: str, *topics: str) -> list[str]:
+            return [boot.name for boot in suite.boots_on(base, "um", list(topics))]
+        self.assertEqual(names("v7.3", "kunit"), ["all", "with"])
+        self.assertEqual(names("other", "kunit"), ["all", "one"])
+        self.assertEqual(names("other", "kunit", "change"), ["all", "one", "with"])
+        self.assertEqual(suite.boots_on("v7.3", "arm64", ["kunit"]), [])
