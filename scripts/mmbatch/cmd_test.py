@@ -86,15 +86,21 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ["PYTHONUNBUFFERED"] = "1"
     parts = {"unit tests": script("test", "--unit"), "check": script("check", "--quick")}
     if not options.quick:
-        names = options.base or [base.name for base in conf.queued_bases()]
-        measured = [name for name in names
-                    if options.base or "bench" not in conf.base_named(name).slow]
-        bases, measured = ([word for name in some for word in ("--base", name)]
-                           for some in (names, measured))
-        parts = {"setup": script("setup", *bases), "unit tests": script("test", "--unit"),
-                 "check": script("check", *bases, *([] if options.base else ["--fast"])),
-                 "verify": script("verify", *bases),
-                 "bench": script("bench", "--check", "--quick", *measured)}
+        bases = [conf.base_named(name) for name in options.base] if options.base \
+            else conf.queued_bases()
+        every = [word for base in bases for word in ("--base", base.name)]
+        parts = {"setup": script("setup", *every), "unit tests": script("test", "--unit"),
+                 "check": script("check", *every, *([] if options.base else ["--fast"]))}
+        for base in bases:
+            slow = () if options.base else base.slow
+            parts[f"verify {base.name}"] = script("verify", "--base", base.name, *(
+                word for arch in base.arches if arch not in slow for word in ("--arch", arch)))
+            if "bench" not in slow:
+                parts[f"bench {base.name}"] = script("bench", "--check", "--quick",
+                                                     "--base", base.name)
+            if slow:
+                note(f"left out of {base.name}: {', '.join(slow)}; "
+                     f"scripts/test --base {base.name} runs it")
     begun, found, sums = time.monotonic(), [], [0, 0, 0]
     for name, command in parts.items():
         status, totals = part(name, command)

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Iterator
 
-from . import conf, mail, patchfile, series, suitefiles
+from . import conf, mail, patchfile, series, suitefiles, treechecks
 from .cli import run
 
 
@@ -18,6 +18,8 @@ def tables() -> Iterator[str]:
         for arch in base.arches:
             if arch not in conf.arches():
                 yield f"configs/bases.toml: [{base.name}]: no arch {arch!r}"
+        for name in set(base.slow) - {*treechecks.CHECKS, *base.arches, "bench"}:
+            yield f"configs/bases.toml: [{base.name}]: slow: nothing is called {name!r}"
     for name, suite in conf.suites().items():
         where = f"kunit/suites.toml: [{name}]"
         if not (conf.ROOT / "kunit" / conf.SUITE_PREFIX / f"{name}_kunit.c").exists():
