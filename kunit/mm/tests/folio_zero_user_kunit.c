@@ -272,16 +272,17 @@ static void block_restore(void *context)
 	memcpy(block->folio, block->saved, sizeof(block->saved));
 }
 
-static struct block *block_alloc(struct kunit *test, unsigned int order)
+static struct block *block_alloc(struct kunit *test, unsigned int order,
+				 unsigned long guard)
 {
 	struct block *block = kunit_kzalloc(test, sizeof(*block), GFP_KERNEL);
 	int err;
 
 	KUNIT_ASSERT_NOT_NULL(test, block);
 	block->order = order;
-	block->nr = (1UL << order) + 2 * GUARD;
+	block->nr = (1UL << order) + 2 * guard;
 	block->pages = mm_kunit_alloc_pages(test, block->nr, GFP_HIGHUSER);
-	block->folio = (struct folio *)(block->pages + GUARD);
+	block->folio = (struct folio *)(block->pages + guard);
 	if (order) {
 		memcpy(block->saved, block->folio, sizeof(block->saved));
 		__folio_set_head(block->folio);
@@ -306,7 +307,7 @@ static const void *block_gen_params(MM_KUNIT_PARAM_ARGS)
 
 static void folio_is_zero_and_its_neighbours_are_not(struct kunit *test)
 {
-	struct block *block = block_alloc(test, param_order(test));
+	struct block *block = block_alloc(test, param_order(test), GUARD);
 	struct page *pages = block->pages;
 	unsigned long nr = 1UL << block->order;
 	unsigned long page, end = GUARD + nr;
@@ -498,7 +499,7 @@ static void seam_set_folio(struct kunit *test, struct seam *seam,
 	/* Without an array of all struct pages, its pages have to have pfns. */
 	if (IS_ENABLED(CONFIG_SPARSEMEM) &&
 	    !IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP))
-		folio = block_alloc(test, order)->folio;
+		folio = block_alloc(test, order, 0)->folio;
 	else
 		folio = bare_folio(test, order);
 
