@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Callable, Iterable, Iterator
 
 from . import (cmd_verify, conf, debian, kernel, patchqueue, perfcheck, provide, results, series,
-               tree)
+               suitefiles, tree)
 from .cli import Failure, Status, note, progress, run
 
 LINT_ARCH = "x86_64"
@@ -215,8 +215,15 @@ def configure(build: kernel.Build, command: list[str]) -> None:
 
 
 def symbols(queue: Queue) -> Iterator[str]:
-    """Each Kconfig symbol that a patch or a fragment names is in the tree."""
-    added = tree.git(queue.tree, "diff", queue.start, queue.tip)
+    """Each Kconfig symbol that a patch or a fragment names is in the tree.
+
+    A suite that several queues share may name one that only some bases have;
+    the first of them has to have all.
+    """
+    shared = [f":!{name}" for name in suitefiles.of_queue(queue.base)
+              if queue.base != conf.queued_bases()[0]
+              and not (conf.ROOT / "kunit" / queue.base.name / name).exists()]
+    added = tree.git(queue.tree, "diff", queue.start, queue.tip, "--", ".", *shared)
     named = {symbol: "the queue" for symbol in
              re.findall(r"^\+.*?\bCONFIG_([A-Z0-9_]+?)(?:_MODULE)?\b", added, re.MULTILINE)}
     for line in re.findall(r"^\+\s+(?:depends on|select|imply|default) (.*)$", added, re.MULTILINE):
