@@ -268,6 +268,8 @@ void mm_kunit_entry(unsigned long addr, struct mm_kunit_entry *entry)
 
 	pte = pte_offset_map_lock(mm, pmd, addr, &ptl);
 	if (pte) {
+		/* For sparse, which pte_offset_map_lock() does not tell. */
+		__acquire(ptl);
 		entry->pte = ptep_get(pte);
 		if (pte_present(entry->pte)) {
 			unsigned long pfn = pte_pfn(entry->pte);
@@ -319,10 +321,14 @@ void mm_kunit_ptes(unsigned long addr, unsigned int nr, pte_t *ptes)
 		pmd = mm_find_pmd(mm, addr);
 		if (pmd)
 			pte = pte_offset_map_lock(mm, pmd, addr, &ptl);
-		for (i = 0; i < batch; i++)
-			ptes[i] = pte ? ptep_get(pte + i) : __pte(0);
-		if (pte)
+		if (pte) {
+			__acquire(ptl);
+			for (i = 0; i < batch; i++)
+				ptes[i] = ptep_get(pte + i);
 			pte_unmap_unlock(pte, ptl);
+		} else {
+			memset(ptes, 0, batch * sizeof(*ptes));
+		}
 
 		addr += batch * PAGE_SIZE;
 		ptes += batch;
