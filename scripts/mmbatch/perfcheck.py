@@ -19,7 +19,7 @@ MACHINE = [*boot.BARE, "-m", "4096", "-smp", "1", "-cpu", "max", *guest.COUNTING
 ARGUMENTS = [*guest.FIXED, "kunit.enable=0", "hugepagesz=1G", "hugepages=1",
              "clearcpuid=erms"]        # counted by the byte otherwise
 END = "mm-batch: end"
-TIMEOUT = 1800          # perf bench mem all has find_bit in it, minutes under TCG
+TIMEOUT = 900
 
 
 def warnings(base: conf.Base, arch: conf.Arch, commits: list[str]) -> Iterator[str]:
