@@ -141,6 +141,8 @@ def problems() -> Iterator[str]:
         made = record.read(path)
         if record.derive(made) != made["results"]:
             yield f"{path.relative_to(conf.ROOT)}: the results do not follow from the lines"
+        if path != record.path_of(made):
+            yield f"{path.relative_to(conf.ROOT)}: {record.path_of(made).name} is its name"
         if report.is_shown(made) and report.name_of(path) not in report.shown(page):
             yield f"{where}: does not show {report.name_of(path)}"
     if report.rendered(page) != page:

@@ -22,6 +22,7 @@ RESULTS = conf.ROOT / "Documentation/results"
 LINE = re.compile(r"\bbench: (\S+)((?: \w+=-?\d+)+)\s*$")
 STATES = ("base", "queue")
 EVENTS = ("faults", "splits", "flushes")
+TIMES = ("kvm", "timed")        # kinds that tell of the processor they ran on
 SPREAD_PPM = 1.0        # between two runs that count the same instructions
 WORSE_PERCENT = 0.5     # more than this is worse
 
@@ -141,10 +142,17 @@ def derive(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def name_of(record: dict[str, Any]) -> str:
-    """Name of the file, without its folder and ending."""
+    """Name of the file, without its folder and ending; a time is one processor's."""
     topics = [topic for topic in record["topics"] if topic != "kunit"]
     return "-".join([record["kind"], *(topics if record["narrowed"] else []),
+                     *([slug(record["machine"]["processor"])] if record["kind"] in TIMES else []),
                      *(["quick"] if record["quick"] else [])])
+
+
+def slug(processor: str) -> str:
+    """A processor in the name of a file: intel-xeon, amd-epyc-family-26-model-2."""
+    plain = re.sub(r"\((R|TM)\)|\bprocessor\b|\bCPU\b|@.*", " ", processor.lower(), flags=re.I)
+    return "-".join(re.findall(r"[a-z0-9]+", plain))
 
 
 def path_of(record: dict[str, Any]) -> Path:

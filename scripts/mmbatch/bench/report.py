@@ -17,13 +17,13 @@ PUBLISHED = record.RESULTS / "published.toml"
 
 
 def processor() -> str:
-    """What the processor calls itself."""
+    """What the processor calls itself, with family and model: a guest may hide the rest."""
     try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(),
-                          re.MULTILINE)
-    except OSError:
-        found = None
-    return found[1].strip() if found else platform.machine()
+        found = dict(re.findall(r"^(model name|cpu family|model)\s*:\s*(.+?)\s*$",
+                                Path("/proc/cpuinfo").read_text(), re.MULTILINE))
+        return "{model name}, family {cpu family}, model {model}".format_map(found)
+    except (OSError, KeyError):         # neither file nor lines on other architectures
+        return platform.machine()
 
 
 def surroundings(base: conf.Base, topics: list[series.Topic]) -> dict[str, Any]:
@@ -128,6 +128,7 @@ def refresh() -> None:
         name, made = name_of(path), record.read(path)
         if name not in shown(text) and is_shown(made):
             title = f"{made['base']}: {made['kind']}" + (
-                f", {' and '.join(made['topics'][1:])} alone" if made["narrowed"] else "")
+                f", {' and '.join(made['topics'][1:])} alone" if made["narrowed"] else "") + (
+                f", {made['machine']['processor']}" if made["kind"] in record.TIMES else "")
             text += f"\n{title}\n{'-' * len(title)}\n\n.. begin {name}\n.. end {name}\n"
     PAGE.write_text(rendered(text))

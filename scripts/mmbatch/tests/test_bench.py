@@ -218,6 +218,15 @@ class Record(unittest.TestCase):
         self.assertIn("16 KB", plot.table({"kind": "timed", "results": rows}))
         self.assertNotIn("fault", rows[0])
 
+    def test_a_time_is_kept_by_processor(self) -> None:
+        made = {"kind": "timed", "topics": ["kunit", "clear"], "narrowed": True, "quick": False}
+        for processor, name in (
+                ("Intel(R) Xeon(R) Processor", "timed-clear-intel-xeon"),
+                ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz, family 6, model 45",
+                 "timed-clear-intel-xeon-e5-2670-0"),
+                ("AMD EPYC, family 26, model 2", "timed-clear-amd-epyc-family-26-model-2")):
+            self.assertEqual(name, record.name_of(made | {"machine": {"processor": processor}}))
+
     def test_timed_compares_what_a_fault_costs(self) -> None:
         rows = record.timed([a_run(state, *(
             line("clear.stosb", chunk=16384, bytes=1 << 30, page_ns=9, range_ns=9, fault_ns=ns)
