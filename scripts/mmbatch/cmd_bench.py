@@ -142,7 +142,7 @@ def booted(base: conf.Base, topics: list[series.Topic], arches: list[conf.Arch],
     """Boot the kernels of each architecture and collect their lines."""
     sizes = guest.QUICK if options.quick else guest.FULL
     accel = "kvm" if options.kind == "kvm" else "tcg"
-    built = guest.kernels(base, topics, arches, folder)
+    built = guest.kernels(base, topics, arches, folder, options.kind)
     if accel == "kvm":
         built = with_kvm(built)
     commit = states.commits(base, topics)["queue"]

@@ -81,20 +81,24 @@ def benchmarks(base: conf.Base, arch: conf.Arch) -> dict[str, conf.Suite]:
             and suite.on(base.name, arch.name)}
 
 
-def build_of(base: conf.Base, arch: conf.Arch) -> kernel.Build:
+def build_of(base: conf.Base, arch: conf.Arch, kind: str) -> kernel.Build:
     build = cmd_verify.build_of(base, arch, base.tree, benchmarks(base, arch), [], "bench")
-    build.fragments += [path for path in (FRAGMENTS / "common.config",
-                                          FRAGMENTS / f"{arch.name}.config") if path.exists()]
+    fragment = FRAGMENTS / f"{kind}.{arch.name}.config"
+    build.fragments += [fragment] * fragment.exists()
     return build
 
 
 def kernels(base: conf.Base, topics: list[series.Topic], arches: list[conf.Arch],
-            folder: Path) -> list[Kernel]:
-    """Build what is not there yet: base + kunit and `topics`, for each architecture."""
+            folder: Path, kind: str) -> list[Kernel]:
+    """Build what is not there yet: base + kunit and `topics`, for each architecture.
+
+    All but the events are measured in a kernel configured like that of the
+    suites, so that much of it has been compiled before.
+    """
     found = []
     steps, trees = states.steps(base, topics), states.trees(base, topics)
     for arch in arches:
-        build = build_of(base, arch)
+        build = build_of(base, arch, kind)
         for state, step in steps.items():
             wanted = kernel.key(build, trees[state])
             store = KERNELS / f"{base.name}-{arch.name}-{wanted[:20]}"
