@@ -151,7 +151,7 @@ def name_of(record: dict[str, Any]) -> str:
 
 def slug(processor: str) -> str:
     """A processor in the name of a file: intel-xeon, amd-epyc-family-26-model-2."""
-    plain = re.sub(r"\((R|TM)\)|\bprocessor\b|\bCPU\b|@.*", " ", processor.lower(), flags=re.I)
+    plain = re.sub(r"\((r|tm)\)|\bprocessor\b|\bcpu\b|@.*", " ", processor.lower())
     return "-".join(re.findall(r"[a-z0-9]+", plain))
 
 

@@ -127,8 +127,11 @@ def refresh() -> None:
     for path in record.kept():
         name, made = name_of(path), record.read(path)
         if name not in shown(text) and is_shown(made):
-            title = f"{made['base']}: {made['kind']}" + (
-                f", {' and '.join(made['topics'][1:])} alone" if made["narrowed"] else "") + (
-                f", {made['machine']['processor']}" if made["kind"] in record.TIMES else "")
+            parts = [f"{made['base']}: {made['kind']}"]
+            if made["narrowed"]:
+                parts.append(f"{' and '.join(made['topics'][1:])} alone")
+            if made["kind"] in record.TIMES:
+                parts.append(made["machine"]["processor"])
+            title = ", ".join(parts)
             text += f"\n{title}\n{'-' * len(title)}\n\n.. begin {name}\n.. end {name}\n"
     PAGE.write_text(rendered(text))
